@@ -1,7 +1,8 @@
-"""What folds, searches, null models and the jackknife ask of a kind of model: how it is fitted, and how it is measured.
+"""Define how a kind of model is fitted and measured in folds, searches, null models and jackknives.
 
-`cross_validate`, `tune`, `null_models` and `jackknife` are written once and ask an assessor: `PRESENCE_ONLY` for tables
-of presences and background, `sdm.assess.class_assessor.CLASSES` for samples of classes.
+`cross_validate`, `tune`, `null_models` and `jackknife` are independent of the kind: they call an assessor.
+`PRESENCE_ONLY` is for tables of presences and background; `sdm.assess.class_assessor.CLASSES` is for samples of
+classes.
 """
 
 from abc import ABC, abstractmethod
@@ -51,9 +52,9 @@ class OutOfFold:
 
 
 class Assessor(ABC):
-    """How a kind of model is fitted to a table of its kind, and measured.
+    """Fit a kind of model to a table, and measure it.
 
-    A table has `names` and `take(rows, background)`. Instances hold nothing, and can be sent to other processes.
+    A table has `names` and `take(rows, background)`. Instances have no state and can be sent to other processes.
     """
 
     higher: ClassVar[Mapping[str, bool]]  # measures to choose settings and compare null models by; is more better?
@@ -61,19 +62,23 @@ class Assessor(ABC):
 
     @abstractmethod
     def fit(self, table: Any, estimator: Any, columns: Sequence[int] | None = None, start: Any = None) -> Any:
-        """Fit a copy of an estimator to a table, or to some of its columns; `start` is an earlier fit to start from."""
+        """Fit a copy of an estimator to a table, or to a subset of its columns; `start` is an earlier fit to start
+        from."""
 
     def fit_next(self, table: Any, estimator: Any, earlier: Any) -> Any:
-        """Fit to a table what differs from an earlier fit to it in the multiplier alone, starting from that."""
+        """Fit to the table of an earlier fit with another multiplier, starting from that fit."""
         return self.fit(table, estimator, start=earlier)
 
     @abstractmethod
     def counts(self, train: Any, test: Any) -> dict[str, int]:
-        """Return how many train and test, under the names that rows of folds have."""
+        """Return the numbers of training and test records, under their column names in tables of folds."""
 
     @abstractmethod
     def measure_fold(self, fitted: Any, train: Any, test: Any) -> tuple[Row, Any]:
-        """Measure a fit on a held-out part: what `averaged` names, `ncoef`, `gap`, `status`; and what `pool` needs."""
+        """Measure a fit on a held-out part.
+
+        Return the row of measures (those in `averaged`, `ncoef`, `gap`, `status`) and the values that `pool` needs.
+        """
 
     @abstractmethod
     def measure_whole(self, fitted: Any, table: Any) -> Row:
@@ -81,7 +86,7 @@ class Assessor(ABC):
 
     @abstractmethod
     def pool(self, rows: Sequence[Row], held: Sequence[Any]) -> dict[str, float]:
-        """Return averages that are measured over all folds together, since a fold of its own has none."""
+        """Return averages that are computed over all folds together because single folds do not define them."""
 
     def out_of_fold(self, table: Any, split: Split, held: Sequence[Any]) -> OutOfFold | None:
         """Return the predictions at held-out rows; None for kinds that have none."""
@@ -89,7 +94,7 @@ class Assessor(ABC):
 
     @abstractmethod
     def draw(self, table: Any, rng: np.random.Generator) -> Index:
-        """Draw what makes one null model."""
+        """Draw the random numbers of one null model."""
 
     @abstractmethod
     def randomise(self, table: Any, fold: Fold, draw: Index) -> Any:
@@ -101,23 +106,24 @@ class Assessor(ABC):
 
     @abstractmethod
     def gains(self, fitted: Any, table: Any, test: Any, columns: list[int]) -> tuple[Gains, Gains]:
-        """Return gain and AUC of a fit to some columns at training and at test; NaN without test (None)."""
+        """Return gain and AUC of a fit to the given columns, on training and on test data; NaN without test data
+        (None)."""
 
     @abstractmethod
     def quality(self, fitted: Any, test: Any) -> Callable[[list[Array]], float]:
-        """Return how good a fit is at a held-out part, in nats, as a function of the columns of its `values`.
+        """Return a function from the columns of `values` to the fit on held-out data, in nats (larger is better).
 
-        So the values of a variable can be shuffled; more is better.
+        Its argument can be shuffled to measure the importance of variables.
         """
 
     def average(self, rows: Sequence[Row], held: Sequence[Any], *, training: bool = False) -> dict[str, float]:
-        """Return `<measure>.avg` and `<measure>.sd` over folds, with those at the training part if they are wanted."""
+        """Return `<measure>.avg` and `<measure>.sd` over folds, with the training measures on request."""
         keys = [name for name in self.averaged if training or not name.endswith(".train")]
         return averages(rows, keys) | self.pool(rows, held)
 
 
 def averages(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, float]:
-    """Return `<measure>.avg` and `<measure>.sd` over folds; folds where a measure is undefined are left out of it."""
+    """Return `<measure>.avg` and `<measure>.sd` over folds; folds with an undefined measure are ignored."""
     out: dict[str, float] = {}
     for key in keys:
         values = np.array([row[key] for row in rows], dtype=np.float64)
@@ -146,8 +152,10 @@ class PresenceOnly(Assessor):
     def fit_next(
         self, table: SampleTable, estimator: SpeciesEstimator, earlier: SpeciesEstimator | None
     ) -> SpeciesEstimator:
-        """Fit to a table what differs from an earlier fit to it in the multiplier alone; its rows are not read again,
-        where the estimator can do without."""
+        """Fit to the table of an earlier fit with another multiplier.
+
+        The rows are not read again if the estimator supports that.
+        """
         again = None if earlier is None else earlier.fit_again(estimator.get_params()["multiplier"])
         return self.fit(table, estimator, start=earlier) if again is None else again
 
@@ -158,7 +166,8 @@ class PresenceOnly(Assessor):
     def measure_fold(
         self, fitted: SpeciesEstimator, train: SampleTable, test: SampleTable
     ) -> tuple[Row, HeldOut | None]:
-        """Measure a fit on held-out presences (`measure_presences`), and keep the predictions of a fold of one."""
+        """Measure a fit on held-out presences (`measure_presences`); return also the predictions of a fold with one
+        record."""
         row: Row = dict(measure_presences(fitted.model_, train, test))
         added = {name: row.pop(name) for name in ("tss.val", "loss.const.val")}
         solution = fitted.solution_
@@ -190,7 +199,8 @@ class PresenceOnly(Assessor):
         return pooled(rows, alone) if alone and len(alone) == len(rows) else {}
 
     def draw(self, table: SampleTable, rng: np.random.Generator) -> Index:
-        """Draw as many background points as there are presences, by their base weights where they have any."""
+        """Draw as many background points as there are presences, with probability proportional to their base
+        weights."""
         if table.n_background < table.n_presences:
             raise BackgroundError(
                 f"{table.n_background:,} background points are too few for {table.n_presences:,} null records"
@@ -199,7 +209,7 @@ class PresenceOnly(Assessor):
         return rng.choice(table.n_background, table.n_presences, replace=False, p=chance)
 
     def randomise(self, table: SampleTable, fold: Fold, draw: Index) -> SampleTable:
-        """Put background points in place of the presences; weights of records stay in their order."""
+        """Replace the presences by the drawn background points; weights of records keep their order."""
         drawn = replace(
             table,
             presence=table.background[draw],
@@ -227,7 +237,8 @@ class PresenceOnly(Assessor):
     def gains(
         self, fitted: SpeciesEstimator, table: SampleTable, test: Array | None, columns: list[int]
     ) -> tuple[Gains, Gains]:
-        """Return the regularised training gain, that at test records `(k, V)`, and AUCs against the training domain."""
+        """Return the regularised training gain, the gain at test records `(k, V)`, and both AUCs against the training
+        domain."""
         model = fitted.model_
         raw = model.predict(table.presence[:, columns], "raw")
         domain = np.concatenate([raw, model.predict(table.background[:, columns], "raw")])

@@ -1,4 +1,4 @@
-"""What the axes of a group of species tell: how much each species shares, its relatives, sites on the axes, curves."""
+"""Summaries of the axes of a group of species: shared parts, similar species, sites and curves."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ def own_shares(model: GroupModel) -> Array:
 
 
 def shared_numbers(model: GroupModel, species: str) -> Numbers:
-    """Return what the results of one species say of its group (JSON values)."""
+    """Return the entries of a species' results that describe its group (JSON values)."""
     s = model.position(species)
     own = float(own_shares(model)[s])
     return {
@@ -60,10 +60,10 @@ def known_sites(model: GroupModel, most: int = SITES) -> Array | None:
 
 
 def axis_profiles(model: GroupModel, axes: Sequence[int]) -> dict[int, list[Profile]]:
-    """Return, for some axes, what each variable does to them, shifted to a mean of zero: in deviations of the sites.
+    """Return the response of each axis to each variable, centred, in standard deviations over the sites.
 
-    What the variable adds by itself; where features join variables (products, trees and the like), the mean over the
-    sites as the variable alone changes. Variables of place have no curve.
+    The response is the additive effect of the variable. Where features combine variables (products, trees), it is the
+    mean over the sites while the variable alone changes. Variables of place have no curve.
     """
     joined = len(model.shapes) > 0 or bool(np.any(model.terms.kind == PRODUCT))
     sites = known_sites(model, AVERAGED) if joined else None

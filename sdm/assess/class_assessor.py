@@ -1,4 +1,4 @@
-"""How class models are fitted to samples of sites, and measured at sites that they have not seen."""
+"""Fit class models to samples of sites and measure them at held-out sites."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ HIGHER = {
 
 @dataclass(frozen=True)
 class HeldSites:
-    """What a model predicts at sites that it did not know: `(C, k)` arrays."""
+    """Predictions of a model at held-out sites: `(C, k)` arrays."""
 
     p: Array
     constant: Array
@@ -40,15 +40,19 @@ class HeldSites:
 class Classes(Assessor):
     """`ConditionalMaxent` on a `ClassSample`.
 
-    Measures of a fold: `loss.val` (nats per site) and `loss.const.val` (that of the constant model, which gives every
-    class its share of the fold's training sites); `accuracy.val` and `kappa.val` of the most probable class; `auc.val`
-    and `tss.val`, where each class is told from the rest, a site being of the class that has at least half of it. The
-    TSS is at the cutoff that is best for the class at the fold's training sites. Both are means over the classes for
-    which the sites hold some of the class and some of the rest, NaN if there is none; of presence and absence they are
-    those of presence. `auc.train` and `tss.train` are the same at the training sites.
+    Measures of a fold:
 
-    Where no fold holds more than one class, as in leave-one-out, the averages of AUC, TSS and κ are those of all
-    held-out sites together, each predicted and called by the model that did not know it.
+    - `loss.val`: log loss, in nats per site.
+    - `loss.const.val`: log loss of the null model, which predicts the class frequencies of the fold's training sites.
+    - `accuracy.val` and `kappa.val` of the most probable class.
+    - `auc.val` and `tss.val` of each class against the rest. A site belongs to the class that has at least half of it.
+      The TSS is at the best threshold of the class at the fold's training sites. Both are means over the classes that
+      some, but not all, of the sites belong to; NaN without any. For presence and absence they are the values of
+      presence.
+    - `auc.train` and `tss.train`: the same at the training sites.
+
+    If every fold has only one class (leave-one-out), AUC, TSS and κ are computed over all held-out sites together. Each
+    site then has the prediction of the model that was fitted without it.
     """
 
     higher = HIGHER
@@ -116,7 +120,7 @@ class Classes(Assessor):
         }
 
     def pool(self, rows: Sequence[Row], held: Sequence[HeldSites]) -> dict[str, float]:
-        """Return AUC, TSS and κ over all held-out sites, where no fold has an AUC of its own."""
+        """Return AUC, TSS and κ over all held-out sites if no single fold has an AUC."""
         if any(np.isfinite(row["auc.val"]) for row in rows):
             return {}
         p, targets, calls = (
@@ -132,7 +136,7 @@ class Classes(Assessor):
         return out | {f"{name}.sd": float("nan") for name in together}
 
     def out_of_fold(self, table: ClassSample, split: Split, held: Sequence[HeldSites]) -> OutOfFold:
-        """Return the predictions at held-out sites, and those of the folds' constant models."""
+        """Return the predictions at held-out sites by the models and by the null models of the folds."""
         shape = (len(held[0].p), len(table))
         p, constant, targets, times = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan), np.zeros(shape[1])
         for fold, part in zip(split.folds, held):
@@ -148,7 +152,7 @@ class Classes(Assessor):
         return rng.permutation(len(table))
 
     def randomise(self, table: ClassSample, fold: Fold, draw: Index) -> ClassSample:
-        """Give the training sites each other's classes, in the order that was drawn."""
+        """Permute the classes of the training sites in the drawn order."""
         train = fold.training(table)
         return replace(train, target=train.take(np.argsort(draw[fold.train], kind="stable")).target)
 
@@ -166,7 +170,7 @@ class Classes(Assessor):
     def gains(
         self, fitted: ConditionalMaxent, table: ClassSample, test: ClassSample | None, columns: list[int]
     ) -> tuple[Gains, Gains]:
-        """Return the gain of the log loss over the constant model, and the AUC, at training and at test sites."""
+        """Return the decrease in log loss against the null model, and the AUC, at training and at test sites."""
         model = fitted.model_
 
         def gain_at(sites: ClassSample) -> Gains:
@@ -192,7 +196,7 @@ def targets_of(sample: ClassSample, classes: Sequence[Label]) -> Array:
 
 
 def coefficients(model: ClassModel) -> int:
-    """Return how many weights a model has; two classes have one set of them, mirrored."""
+    """Return the number of nonzero weights; two classes share one set of weights, with opposite signs."""
     return int(np.count_nonzero(model.weights[:1] if len(model.classes) == 2 else model.weights))
 
 
@@ -217,12 +221,12 @@ def _at_training(model: ClassModel, sample: ClassSample) -> tuple[Row, Array]:
 
 
 def _calls(p: Array, cutoffs: Array) -> Array:
-    """Return 1 where a probability is at least the cutoff of its class, else 0; NaN without a cutoff."""
+    """Return 1 where a probability reaches the threshold of its class, else 0; NaN without a threshold."""
     return np.where(np.isnan(cutoffs)[:, None], np.nan, p >= cutoffs[:, None])
 
 
 def _skill(calls: Array, targets: Array) -> Array:
-    """Return the true skill statistic of every class; NaN where all sites, or none, are of it."""
+    """Return the true skill statistic of every class; NaN if all sites, or none, belong to it."""
     sides = by_label(calls, targets >= 0.5)
     return np.array([sites[0].mean() - sites[1].mean() if sites else np.nan for sites in sides])
 
@@ -234,7 +238,7 @@ def _mean(each: Array, counted: list[int]) -> float:
 
 
 def _criterion(model: ClassModel, sample: ClassSample) -> Aicc:
-    """Return AICc of a model of labels; the classes' constants count as coefficients, but one."""
+    """Return AICc of a model of labels; the constants of all classes but one count as coefficients."""
     if hasattr(sample.target, "columns"):
         return Aicc(float("nan"), "proportions have no likelihood: AICc needs one class per site")
     targets = targets_of(sample, model.classes)

@@ -24,9 +24,10 @@ BETAS = tuple(float(f"{10**e:.2g}") for e in np.arange(-2.0, 1.01, 0.25))
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One point of a curve: means and deviations over the partitions.
+    """One point of a curve: means and standard deviations over the partitions.
 
-    The loss is in nats, the density scaled over the background; a uniform prediction has the log of its size.
+    The loss is in nats, with the density scaled over the background. A uniform prediction has the logarithm of its
+    size.
     """
 
     label: str  # names the set of features
@@ -75,10 +76,10 @@ def sensitivity_curve(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[CurvePoint]:
-    """Fit with one multiplier after another, from the largest down, each from the one before, and measure.
+    """Fit with each multiplier, from the largest down and each from the previous fit, and measure.
 
-    Arguments are those of `learning_curve`; `sizes` are the numbers of training presences to draw a curve for, by
-    default what the smallest partition trains on. Points come with the multiplier rising.
+    Arguments are the same as for `learning_curve`. There is one curve for each number of training presences in `sizes`;
+    the default is the smallest training set. Points are sorted by rising multiplier.
     """
     if not multipliers or min(multipliers) <= 0:
         raise OptionError(f"multipliers={multipliers!r}: expected positive numbers, such as 0.1, 1, 10")
@@ -91,13 +92,14 @@ def sensitivity_curve(
 
 
 def default_sizes(most: int) -> list[int]:
-    """Return numbers of presences up to `most`, evenly in the logarithm, from 10 (or fewer, where there are few) on."""
+    """Return ten numbers of presences from 10 (or fewer, if there are few) to `most`, evenly spaced in the
+    logarithm."""
     sizes: list[int] = np.unique(np.geomspace(min(10, max(2, most // 2)), most, 10).round().astype(int)).tolist()
     return sizes
 
 
 def _sizes(split: Split, sizes: Sequence[int] | None, default: Callable[[int], list[int]]) -> list[int]:
-    """Return the numbers of training presences; refuse what the smallest partition cannot train on."""
+    """Return the numbers of training presences; refuse numbers above the smallest training set."""
     most = min(fold.train.size for fold in split.folds)
     chosen = default(most) if sizes is None else sorted({int(size) for size in sizes})
     if chosen[0] < 2 or chosen[-1] > most:
@@ -138,7 +140,7 @@ def _fit(
     train: Index,
     fold: Fold,
 ) -> list[dict[str, float]]:
-    """Fit some presences of one partition with each multiplier, and measure on its test presences."""
+    """Fit to a subset of one partition's presences with each multiplier, and measure on its test presences."""
     part, test = table.take(np.sort(train), fold.background_train), fold.testing(table)
     out: list[dict[str, float]] = []
     earlier: SpeciesEstimator | None = None

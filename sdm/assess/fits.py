@@ -1,4 +1,4 @@
-"""Fits on tables: what folds, searches, curves and null models have in common."""
+"""Fits on tables, shared by folds, searches, curves and null models."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
@@ -27,7 +27,7 @@ def fit_table(
     start: "SpeciesEstimator | Model | None" = None,
     progress: Progress | None = None,
 ) -> AnySpecies:
-    """Fit a copy of an estimator to a table, or to some of its columns; the table says which variables are categorical.
+    """Fit a copy of an estimator to a table, or to a subset of its columns, with the table's categorical variables.
 
     `start` is an earlier fit to start from; `progress` is called where a fit has several steps.
     """
@@ -52,7 +52,7 @@ def run_all(
     progress: Progress | None = None,
     text: str = "fitting",
 ) -> list[Any]:
-    """Call a function on every tuple of arguments, here or through an executor; results come in order."""
+    """Call a function on every tuple of arguments, here or through an executor; return the results in order."""
     jobs = list(arguments)
     out: list[Any] = [None] * len(jobs)
     count = StepCount(progress, text, len(jobs))

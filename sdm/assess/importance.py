@@ -1,6 +1,6 @@
-"""Which variables a model needs: permutation importance, percent contribution, and the jackknife.
+"""Importance of variables: permutation importance, percent contribution and the jackknife.
 
-All three hold for every entropy, penalty and family, trees, monomials and ridges included.
+All three work for every entropy, penalty and feature family, including trees, monomials and ridges.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ NODES = 32  # of the quadrature along the line of weights: exact to rounding for
 
 @dataclass(frozen=True)
 class Permutation:
-    """What a model loses when one variable's values are shuffled: the mean drop, its deviation, and its percentage."""
+    """The mean decrease in performance when a variable is shuffled, its standard deviation, and both in percent."""
 
     variable: str
     percent: float
@@ -49,11 +49,11 @@ def permutation_importance(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Permutation]:
-    """Shuffle each variable in turn over presences and background together, and see how much worse the model gets.
-    Variables of place are shuffled together, and are one row.
+    """Shuffle each variable in turn over presences and background together, and measure the decrease in performance.
 
-    The drop is that of the training AUC (presences being part of the domain), as in Java Maxent. Percentages are of the
-    sum of mean drops, those below zero counting as zero; `deviation` is over the repeats, on the same scale.
+    The variables of place are shuffled together and have one row. Performance is the training AUC, with presences as
+    part of the domain, as in Java Maxent. Percentages are of the sum of positive mean decreases. `deviation` is the
+    standard deviation over the repeats, also in percent.
     """
 
     def quality(columns: list[Array]) -> float:
@@ -98,7 +98,7 @@ def permute_variables(
 
 @dataclass(frozen=True)
 class Contribution:
-    """A variable's part of the training gain, in nats, and in percent of all positive parts."""
+    """A variable's part of the training gain, in nats and in percent of all positive parts."""
 
     variable: str
     percent: float
@@ -106,14 +106,15 @@ class Contribution:
 
 
 def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]:
-    """Divide the training gain of a fit (`problem_`, `coef_`) among the variables, whatever path the solver took.
+    """Divide the training gain of a fit (`problem_`, `coef_`) among the variables, independently of the solver's path.
 
-    Java Maxent credits each step of its algorithm to the feature that it moved, so that its percentages depend on the
-    path. Here the weights grow in proportion from nothing to `λ`, and each feature is credited along that line: the
-    gain `G(tλ) = tλ·π̃[f] − Ω*(tFλ)` rises at the rate `Σ_j λ_j (π̃[f_j] − p_t[f_j])`, so feature `j` contributes
-    `λ_j ∫₀¹ (π̃[f_j] − p_t[f_j]) dt` (Aumann and Shapley's value). The parts sum to the gain without its penalty. A
-    feature of several variables is divided among them equally; a ridge by the squares of its direction, so that it
-    counts most for the variables that it changes most with. Variables of place count as one.
+    Java Maxent credits each step of its algorithm to the feature that was changed, so its percentages depend on the
+    path. Here the weights grow in proportion from 0 to `λ`. The gain `G(tλ) = tλ·π̃[f] − Ω*(tFλ)` rises along that line
+    at the rate `Σ_j λ_j (π̃[f_j] − p_t[f_j])`. So feature `j` contributes `λ_j ∫₀¹ (π̃[f_j] − p_t[f_j]) dt` (its
+    Aumann–Shapley value). The parts sum to the gain without its penalty.
+
+    A feature of several variables is divided among them equally, and a ridge by the squares of its direction. The
+    variables of place count as one.
     """
     groups = variable_groups([variable.name for variable in problem.domain.variables])
     each = _shares(problem, weights)
@@ -132,8 +133,11 @@ def percent_contribution(problem: Problem, weights: Array) -> list[Contribution]
 
 
 def _shares(problem: Problem, weights: Array) -> Array:
-    """Return for every variable its share of every feature with a weight: one over the number of its variables, or of a
-    ridge its square in the direction."""
+    """Return the share of every variable in every feature with a nonzero weight.
+
+    It is one over the feature's number of variables, or for a ridge the square of the variable's coefficient in its
+    direction.
+    """
     out = np.zeros((len(problem.domain.variables), weights.size))
     for family, first in zip(problem.features.families, problem.features.offsets):
         members = np.flatnonzero(weights[first : first + family.size])
@@ -157,11 +161,11 @@ def used_variables(family: Family, j: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Jackknife:
-    """A model without a variable, with it only, or (`variable` empty) with all.
+    """A model without a variable, with it only, or with all variables (`variable` is empty).
 
-    Of a species, `train_gain` is the regularised training gain, `train_auc` and `test_auc` are against the training
-    domain; of classes, gains are those of the log loss over the constant model, and AUCs the mean over the classes (of
-    presence, for presence and absence). What needs test records is NaN without them.
+    For a species, `train_gain` is the regularised training gain; `train_auc` and `test_auc` are against the training
+    domain. For classes, gains are decreases in log loss against the null model, and AUCs are means over the classes.
+    Values that need test records are NaN without them.
     """
 
     variable: str
@@ -183,8 +187,8 @@ def jackknife(
 ) -> list[Jackknife]:
     """Fit with all variables, without each of them, and with each of them only.
 
-    `test` are values `(k, V)` at the test records of a species, or a `ClassSample`. Where no variable that varies is
-    left the model is constant: gains of zero and AUCs of one half.
+    `test` is an array of values `(k, V)` at the test records of a species, or a `ClassSample`. If no varying variable
+    remains, the model is constant: gains are 0 and AUCs 0.5.
     """
     rows, names = assessor.values(table), table.names
     every = list(range(len(names)))

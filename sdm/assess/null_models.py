@@ -1,9 +1,9 @@
-"""Is a model better than one of randomised records? (Raes and ter Steege 2007, Bohl et al. 2019)
+"""Compare a model with models of randomised records (Raes and ter Steege 2007, Bohl et al. 2019).
 
-Null models of a species are fitted to records drawn at random from the background, as many as there are real ones;
-those of classes to the sites of a fold with their classes permuted. Settings and folds are the same, and they are
-measured on the same real held-out records. What they reach is what a model reaches that knows the region but not the
-species, or how frequent the classes are but not where.
+Null models of a species are fitted to records drawn at random from the background, with the observed sample size. Null
+models of classes are fitted to sites with permuted classes. Settings, folds and held-out records are the same as for
+the real model. A null model has the performance of a model of the region, without information about the species or its
+classes.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ OF_NULLS = ("null_mean", "null_sd", "null_lower", "null_upper", "effect", "p")  
 
 @dataclass(frozen=True)
 class NullModels:
-    """The tests, one per measure, and every null model's averages over the folds."""
+    """One test per measure, and the averages of every null model over the folds."""
 
     tests: list[Row]
     rows: list[dict[str, float]]
@@ -43,10 +43,10 @@ def null_models(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> NullModels:
-    """Compare a model's cross-validation with that of models of randomised records, each fitted once per fold.
+    """Compare a model's cross-validation with models of randomised records, each fitted once per fold.
 
-    Null records are drawn without replacement from the background, by its base weights where it has any; of classes,
-    the targets are permuted among the training sites of every fold.
+    Null records are drawn without replacement from the background, with probability proportional to base weights. For
+    classes, the targets are permuted among the training sites of every fold.
     """
     if iterations < 2:
         raise OptionError(f"iterations={iterations!r}: expected a whole number from 2 on, such as 100")
@@ -61,7 +61,7 @@ def null_models(
 
 
 def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, assessor: Assessor) -> dict[str, float]:
-    """Fit randomised records fold by fold, and measure on the real records that the fold holds out."""
+    """Fit randomised records fold by fold, and measure on the real held-out records."""
     found: list[tuple[Row, Any]] = []
     for fold in split.folds:
         train = assessor.randomise(table, fold, draw)
@@ -72,8 +72,8 @@ def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, as
 def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], more_is_better: bool) -> Row:
     """Compare one measure of the real model with the null models.
 
-    `effect` is `(real − mean)/sd` of the null models, with its sign turned where less is better, so that above zero is
-    always better than chance; `p` is the share of models, the real one counted too, that are at least as good.
+    `effect` is `(real − mean)/sd` of the null models. Positive values are better than random for all measures. `p` is
+    the share of models, including the real one, that are at least as good.
     """
     value = real[f"{name}.avg"]
     test: Row = {"measure": name, "real": value}

@@ -1,6 +1,6 @@
-"""Response profiles: how a prediction changes with one variable, or with two at a time; and bands over replicates.
+"""Response profiles: a prediction as a function of one variable or of two; and bands over replicates.
 
-Replicates have ranges of their own, so their profiles are drawn at the values of one of them: pass its `grid` as `x`.
+Replicates have different ranges, so their profiles are drawn at the values of one of them: pass its `grid` as `x`.
 """
 
 from collections.abc import Sequence
@@ -26,12 +26,16 @@ EXPONENT = "exponent"
 
 @dataclass(frozen=True)
 class Profile:
-    """One curve: a variable's values, the response, and which of the kinds it is.
+    """One response curve: the values of a variable, the responses and the kind.
 
-    `kind` is "marginal" (the others at their mean over the presences), "only" (a model of this variable alone),
-    "additive" (the variable's contribution to the score, Dudík, Phillips & Schapire 2007, Fig. 8, shifted to a mean of
-    zero) or "partial" (the mean prediction over the background, the others as they are there). `classes` names the
-    values of a categorical variable.
+    Kinds:
+
+    - "marginal": the other variables are at their mean over the presences.
+    - "only": a model of this variable alone.
+    - "additive": the variable's contribution to the score (Dudík, Phillips & Schapire 2007, Fig. 8), centred.
+    - "partial": the mean prediction over the background, with the other variables unchanged.
+
+    `classes` names the values of a categorical variable.
     """
 
     variable: str
@@ -59,7 +63,7 @@ def class_names(model: FeatureModel | PresenceOf, v: int) -> tuple[str, ...] | N
 
 
 def typical(model: FeatureModel | PresenceOf, presences: Array) -> Array:
-    """Return where the other variables are held: the presences' mean, or their most frequent class."""
+    """Return the values at which the other variables are held: the presences' mean, or their most frequent class."""
     out: Array = presences.mean(axis=0)
     for v, variable in enumerate(model.variables):
         if variable.categorical:
@@ -71,7 +75,7 @@ def typical(model: FeatureModel | PresenceOf, presences: Array) -> Array:
 def marginal(
     model: ValueModel, v: int, presences: Array, scale: str, clamp: bool = True, x: Array | None = None
 ) -> Profile:
-    """Vary one variable, the others held at the presences' mean."""
+    """Vary one variable, with the others at the presences' mean."""
     x = response_grid(model, v) if x is None else x
     table = np.tile(typical(model, presences), (x.size, 1))
     table[:, v] = x
@@ -85,7 +89,7 @@ def only(single: ValueModel, model: ValueModel, v: int, scale: str, clamp: bool 
 
 
 def additive(model: Model, v: int, clamp: bool = True) -> Profile:
-    """Draw the variable's own part of the score `λ·f(x)`, products left out."""
+    """Draw the additive contribution of a variable to the score `λ·f(x)`, without products."""
     x = response_grid(model, v)
     y = model.compiled.contribution(v, x, clamp)
     return _profile(model, v, "additive", x, y - y.mean())
@@ -94,7 +98,7 @@ def additive(model: Model, v: int, clamp: bool = True) -> Profile:
 def partial_dependence(
     model: ValueModel, v: int, background: Array, scale: str, clamp: bool = True, rows: int = ROWS
 ) -> Profile:
-    """Vary one variable and average the predictions over (at most `rows` evenly chosen points of) the background."""
+    """Vary one variable and average the predictions over at most `rows` evenly spaced background points."""
     x, some = response_grid(model, v), evenly(background, rows)
     columns = list(np.tile(some, (x.size, 1)).T)
     columns[v] = np.repeat(x, len(some))
@@ -103,10 +107,10 @@ def partial_dependence(
 
 
 def effect(model: Model, v: int, background: Array, clamp: bool = True) -> Profile:
-    """Draw what a variable does to the score, shifted to a mean of zero.
+    """Draw the effect of a variable on the score, centred.
 
-    Its own part where it has one of its own (`additive`); where trees, monomials and ridges join variables, its partial
-    effect: the mean score over the background.
+    It is the additive contribution (`additive`) if no feature combines variables. With trees, monomials or ridges it is
+    the partial effect: the mean score over the background.
     """
     if not len(model.shapes):
         return additive(model, v, clamp)
@@ -130,7 +134,7 @@ class Surface:
 def surface(
     model: ValueModel, u: int, v: int, rows: Array, scale: str, clamp: bool = True, *, points: int = SIDE
 ) -> Surface:
-    """Vary two variables at a time, with a grid of points, the others held at the mean of `rows`, the presences."""
+    """Vary two variables over a grid of points, with the others at the mean of `rows`, the presences."""
     if u == v:
         raise OptionError(f"a surface needs two variables, and '{model.names[u]}' occurs twice")
     x, y = response_grid(model, u, points), response_grid(model, v, points)
@@ -147,7 +151,7 @@ Band = tuple[Profile, Spread]
 
 
 def band(profiles: Sequence[Profile]) -> Band:
-    """Gather replicates' profiles, drawn at the same values."""
+    """Combine replicates' profiles, drawn at the same values."""
     if len(profiles) < 2:
         raise OptionError(f"a band needs the profiles of at least 2 replicates, got {len(profiles)}")
     first = profiles[0]
@@ -163,7 +167,7 @@ def band(profiles: Sequence[Profile]) -> Band:
 
 
 def _response(model: ValueModel, table: Array, v: int, scale: str, clamp: bool) -> Array:
-    """Return predictions on a scale of the model, or as an exponent, as Java Maxent draws it."""
+    """Return predictions on a scale of the model, or as an exponent, as in Java Maxent."""
     if scale != EXPONENT:
         return model.predict(table, scale, clamp)
     start, lenient = table[:1].copy(), replace(model, unseen="zero") if isinstance(model, Model) else model

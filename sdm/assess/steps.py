@@ -1,9 +1,9 @@
-"""Percent contribution as Java Maxent counts it: every step of its algorithm is credited to the feature that it moved.
+"""Percent contribution as in Java Maxent: every step of its algorithm is credited to the feature that it changed.
 
-The algorithm changes one weight at a time, the one that promises most (Dudík, Phillips & Schapire 2007, Fig. 3), with
-small steps first: a fiftieth of the step in the first ten rounds, a tenth to round 20, a third to round 50. Every 30th
-round all weights go on together in the direction that they took since the last such round. The fit itself is not made
-this way; the steps are followed only to divide the gain as Java Maxent does.
+The algorithm changes one weight at a time, with the largest expected decrease of the loss (Dudík, Phillips & Schapire
+2007, Fig. 3). Early steps are small: a fiftieth in the first ten rounds, a tenth up to round 20, a third up to round
+50. Every 30th round changes all weights in their direction since the last such round. The fit itself does not use this
+algorithm. Its steps are only followed to divide the gain as Java Maxent does.
 """
 
 import numpy as np
@@ -30,11 +30,16 @@ def contribution_by_steps(problem: Problem, rounds: int = ROUNDS, tolerance: flo
     Parameters
     ----------
     problem : Problem
-        Of Shannon's entropy and an l1 penalty.
+        A problem with Shannon's entropy and an l1 penalty.
     rounds : int
-        Steps at most, as Java Maxent's `maximumiterations`.
+        Maximum number of steps, as Java Maxent's `maximumiterations`.
     tolerance : float
-        End when 20 rounds gain less than this, in nats.
+        Stop when 20 rounds gain less than this, in nats.
+
+    Raises
+    ------
+    OptionError
+        If the entropy or the penalty is another one.
     """
     if problem.entropy.alpha != 1.0 or problem.penalty.code != CODE_L1:
         raise ConflictError("test.contribution=steps needs Shannon's entropy and an l1 penalty: use shares")
@@ -56,7 +61,7 @@ def contribution_by_steps(problem: Problem, rounds: int = ROUNDS, tolerance: flo
 
 
 class Walk:
-    """Where the algorithm is: the weights, the scores and the distribution, and what each feature was credited with."""
+    """State of the algorithm: weights, scores, distribution and the credit of each feature."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.columns = problem, dict[int, Array]()
@@ -71,7 +76,8 @@ class Walk:
         self._move(self.lam, self.theta)
 
     def step_alone(self, part: float) -> bool:
-        """Change the weight that promises most, by a part of the best change; return whether one promised anything."""
+        """Change the weight with the largest expected decrease by a part of its best change; return False if there is
+        none."""
         penalty = self.problem.penalty
         cost = penalty.code, self.beta, penalty.ridge, penalty.smoothing
         best_changes(SELECTIVE, self.q, self.problem.mu, self.lam, *cost, self.best, self.promise)
@@ -93,7 +99,7 @@ class Walk:
         return True
 
     def step_together(self) -> None:
-        """Go on in the direction of the rounds since the last such step; the gain is divided as theirs was."""
+        """Continue in the direction of the rounds since the last such step; divide the gain in proportion to theirs."""
         moved = np.where(self.binary | (self.lam == 0), 0.0, self.lam - self.lam_then)
         part = np.maximum(self.credit - self.credit_then, 0.0)
         self.lam_then, self.credit_then = self.lam.copy(), self.credit.copy()
@@ -118,7 +124,7 @@ class Walk:
             self.credit[used] += (kept[2] - self.loss) * part[used] / part[used].sum()
 
     def _move(self, lam: Array, theta: Array) -> None:
-        """Take weights and their scores, and what follows from them."""
+        """Set the weights and their scores, and update the derived values."""
         top = float(theta.max())
         weight = self.problem.q0 * np.exp(theta - top)
         total = float(weight.sum())
@@ -132,14 +138,14 @@ class Walk:
         return self.columns[j]
 
     def _change(self, j: int, f: Array, change: float) -> float:
-        """Return how the loss changes with one weight."""
+        """Return the change of the loss for a change of one weight."""
         with np.errstate(over="ignore"):
             normaliser = np.log(self.p @ np.exp(change * f))
         own = self.beta[j] * (abs(self.lam[j] + change) - abs(self.lam[j]))
         return float(normaliser - change * self.problem.mu[j] + own)
 
     def _newton(self, j: int, f: Array) -> float:
-        """Return the Newton step of one weight, which does not cross zero."""
+        """Return the Newton step of one weight, limited so that the weight does not change sign."""
         slope = self.q[j] - self.problem.mu[j]
         slope += self.beta[j] * (np.sign(self.lam[j]) or -np.sign(slope))
         bend = float(self.p @ f**2) - float(self.q[j]) ** 2
@@ -147,7 +153,7 @@ class Walk:
         return float(-self.lam[j] if (step + self.lam[j]) * self.lam[j] < 0 else step)
 
     def _search(self, j: int, f: Array, change: float) -> float:
-        """Return a longer change while the loss falls: four times as long, and in the end twice."""
+        """Return a longer change while the loss decreases: by factors of four, then once by two."""
         loss = self._change(j, f, change)
         for factor in (4.0, 2.0):
             while (tried := self._change(j, f, factor * change)) < loss:
@@ -158,7 +164,7 @@ class Walk:
 
 
 def _by_variable(problem: Problem, credit: Array) -> Array:
-    """Return what every variable was credited with; a product is divided between its two."""
+    """Return the credit of every variable; a product is divided between its two variables."""
     out = np.zeros(len(problem.domain.variables))
     for family, first in zip(problem.features.families, problem.features.offsets):
         for j in np.flatnonzero(credit[first : first + family.size]):

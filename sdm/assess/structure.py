@@ -1,4 +1,4 @@
-"""What a structural model is made of: its families' shares, its rules and its interactions."""
+"""Describe a structural model: shares of its families, rules and interactions."""
 
 from dataclasses import asdict, dataclass
 from itertools import combinations
@@ -26,7 +26,7 @@ NO_GROWTH = "no trees or monomials"
 
 @dataclass(frozen=True)
 class SearchError:
-    """How much the search for trees misses, estimated at some nodes, and what that would mean for the certificate."""
+    """Share of the splits that the search for trees misses, estimated at some nodes, and the resulting gap."""
 
     nodes: int
     found: float  # the share of the best two splits' sum of |g| that the search found, on average
@@ -35,14 +35,14 @@ class SearchError:
 
     @property
     def text(self) -> str:
-        """The estimate in words."""
+        """Return the estimate as text."""
         found = f"it found {100 * self.found:.0f} % of the best pairs of splits at {self.nodes} nodes"
         return f" ({found}; if it misses as much everywhere, the gap is about {self.gap:.2g} nats)"
 
 
 @dataclass(frozen=True)
 class Structure:
-    """What a structural model is made of."""
+    """Description of a structural model."""
 
     lam: float  # penalties `λ·B_k + β` (λ = ∞: no growing families)
     beta: float
@@ -55,7 +55,7 @@ class Structure:
     search_error: SearchError | None = None  # what the search for trees misses, where it is not exhaustive
 
     def summary(self) -> Numbers:
-        """Return the few numbers that a model file keeps."""
+        """Return the few values that a model file stores."""
         return {
             "lambda": self.lam if np.isfinite(self.lam) else None,
             "beta": self.beta,
@@ -66,17 +66,17 @@ class Structure:
         }
 
     def completed(self, certificate: Numbers) -> Numbers:
-        """Return the certificate of the fit with the estimate for the features that were not found."""
+        """Return the certificate of the fit with the estimate for features that the search missed."""
         estimate = "" if self.search_error is None else self.search_error.text
         return {**certificate, "text": certificate["text"] + estimate}
 
     def as_dict(self) -> Numbers:
-        """Return everything but the rules, which have a table of their own."""
+        """Return all values except the rules, which have a separate table."""
         return {**self.summary(), "interactions": self.interactions, "settings_tried": len(self.search)}
 
 
 def describe_structure(fitted: "StructMaxent") -> Structure:
-    """Say what a fitted structural model is made of."""
+    """Describe a fitted structural model."""
     problem, weights, growth = fitted.problem_, fitted.coef_, fitted.growth_
     names, families = fitted.feature_names_, family_names(problem.features)
     first = weights.size - growth.grown.size
@@ -99,7 +99,7 @@ def describe_structure(fitted: "StructMaxent") -> Structure:
 
 
 def estimate_search_error(growth: Growth, weights: Array, seed: int = 1) -> SearchError | None:
-    """Compare the search for trees with an exhaustive one at some nodes; None where there is nothing to miss."""
+    """Compare the search for trees with an exhaustive one at some nodes; None if the search is exhaustive."""
     state = growth.problem.state(weights)
     g, worst, shares = state.p - growth.problem.sample, 0.0, np.empty(0)
     for oracle in growth.oracles:
@@ -114,7 +114,7 @@ def estimate_search_error(growth: Growth, weights: Array, seed: int = 1) -> Sear
 
 
 def family_names(features: FeatureSet) -> list[str]:
-    """Return the family of every feature; growing ones are named with their size, such as `trees 3`."""
+    """Return the family of every feature; names of growing families include the size, such as `trees 3`."""
     names: list[str] = []
     for family in features.families:
         if isinstance(family, GrownFamily):
@@ -126,8 +126,10 @@ def family_names(features: FeatureSet) -> list[str]:
 
 
 def family_shares(problem: Problem, weights: Array) -> list[Row]:
-    """Return one row per family: the number of its features with a weight, `Σ|w|`, `Σβ|w|`, and its gain, which is what
-    the objective loses when its weights are set to zero."""
+    """Return one row per family: the number of features with a nonzero weight, `Σ|w|`, `Σβ|w|`, and the gain.
+
+    The gain is the increase of the objective when the weights of the family are set to zero.
+    """
     names = np.array(family_names(problem.features))
     whole = problem.state(weights).objective
     out = []
@@ -148,9 +150,9 @@ def _in_order(family: str) -> tuple[int, str, int]:
 
 
 def interactions(problem: Problem, weights: Array) -> list[Row]:
-    """Return how strongly each pair of variables acts together: `Σ |w| · deviation` of the features that use both.
+    """Return the strength of interaction of each pair of variables: `Σ |w| · deviation` of the features that use both.
 
-    The deviation is that of the feature under the fitted distribution, so the unit is nats of score.
+    The standard deviation is under the fitted distribution, so the unit is nats of score.
     """
     names = [variable.name for variable in problem.domain.variables]
     measure = problem.domain.measure(problem.state(weights).p)

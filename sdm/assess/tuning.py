@@ -1,4 +1,4 @@
-"""Choosing a model's settings: a grid or a random search, cross-validated, with warm starts along the multiplier."""
+"""Choose settings by cross-validation: grid or random search, with warm starts along the multiplier."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,7 @@ TRIES = 200  # draws a setting, until a space that is nearly exhausted is taken 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two positive limits, drawn evenly in their logarithm."""
+    """Numbers between two positive limits, drawn uniformly in the logarithm."""
 
     low: float
     high: float
@@ -56,7 +56,7 @@ def setting_grid(**choices: Iterable[Any]) -> list[Setting]:
 def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range) -> list[Setting]:
     """Return `budget` different settings drawn at random: from the values of a list, or from a `Range`.
 
-    There are fewer where the space has no more combinations to give.
+    There are fewer if the space has fewer combinations.
     """
     at_least(1, "budget", budget)
     for name, values in choices.items():
@@ -78,11 +78,11 @@ def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search found.
+    """The result of a search.
 
-    A row has a setting's options, `tune.args`, the measures of a fit to all records (`auc.train`, `ncoef`, `AICc`,
-    `delta.AICc`, `w.AIC`, `AICc.reason` …) and, where there are folds, the averages over them (`auc.val.avg`,
-    `loss.val.avg` …; `.sd`).
+    A row has the options of a setting, `tune.args`, and the measures of a fit to all records (`auc.train`, `ncoef`,
+    `AICc`, `delta.AICc`, `w.AIC`, `AICc.reason` …). With folds it also has the averages over them (`auc.val.avg`,
+    `loss.val.avg` …) and standard deviations (`.sd`).
     """
 
     settings: list[Setting]  # the options that were tried
@@ -97,7 +97,7 @@ class Tuning:
         return choose_row(self.rows, by, rule, 0 if self.split is None else len(self.split.folds), self.higher)
 
     def validation(self, k: int, table: Divisible, assessor: Assessor) -> CrossValidation | None:
-        """Return the cross-validation of a setting, for which nothing needs to be fitted again; None without folds."""
+        """Return the cross-validation of a setting without fitting it again; None without folds."""
         if self.split is None:
             return None
         return gather_folds(table, self.split, assessor, self.measured[k])
@@ -165,9 +165,9 @@ def choose_row(
 ) -> int:
     """Return the position of the best row of `tune`, by a measure such as `loss.val.avg`, `auc.val.avg` or `AICc`.
 
-    With several measures, later ones decide between equals (`("or.10p.avg", "auc.val.avg")` is the sequence that
-    ENMeval's authors recommend). The rule "one_se" takes, of those within one standard error of the best (over the
-    folds of the search), the one with the fewest coefficients.
+    With several measures, later ones break ties; ENMeval's authors recommend `("or.10p.avg", "auc.val.avg")`. The rule
+    "one_se" selects the row with the fewest coefficients within one standard error of the best (over the folds of the
+    search).
     """
     names = [by] if isinstance(by, str) else list(by)
     expect_one_of("rule", rule, RULES)
@@ -190,7 +190,7 @@ def choose_row(
 
 
 def _cost(row: Mapping[str, Any], name: str, higher: Mapping[str, bool]) -> float:
-    """Return a measure so that less is better."""
+    """Return a measure with the sign for which less is better."""
     more = {**{f"{key}.avg": value for key, value in higher.items()}, **WHOLE}.get(name)
     if name not in row or more is None:
         options = [f"{key}.avg" for key in higher if not key.endswith(".train")] + ["AICc"]
@@ -199,7 +199,7 @@ def _cost(row: Mapping[str, Any], name: str, higher: Mapping[str, bool]) -> floa
 
 
 def _chains(settings: Sequence[Setting]) -> list[list[int]]:
-    """Group settings that differ in their multiplier alone, the largest first."""
+    """Group settings that differ only in the multiplier, the largest first."""
     groups: dict[str, list[int]] = {}
     for k, setting in enumerate(settings):
         rest = {name: value for name, value in setting.items() if name != "multiplier"}
@@ -210,7 +210,7 @@ def _chains(settings: Sequence[Setting]) -> list[list[int]]:
 def _chain(
     table: Divisible, base: Parameters, settings: Sequence[Setting], fold: Fold | None, assessor: Assessor
 ) -> list[tuple[Row, Any]]:
-    """Fit settings one after the other to a fold, or to all records, and measure each."""
+    """Fit settings in turn to a fold or to all records, and measure each."""
     train = table if fold is None else fold.training(table)
     out: list[tuple[Row, Any]] = []
     earlier: Any = None

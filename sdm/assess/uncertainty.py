@@ -1,6 +1,6 @@
-"""How much replicates disagree: mean, deviation and quantiles, cell by cell, one window of cells at a time.
+"""Variation between replicates: mean, standard deviation and quantiles of every cell, one window at a time.
 
-Every window has all replicates' predictions at once, so quantiles are exact and memory is that of a window.
+Every window has the predictions of all replicates, so quantiles are exact, and memory is proportional to a window.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ STATISTICS = ("mean", "sd", "lower", "upper")
 
 @dataclass(frozen=True)
 class Spread:
-    """Over replicates: their mean, standard deviation, and lower and upper quantile; NaN where one of them is."""
+    """Mean, standard deviation, lower and upper quantile over replicates; NaN where a replicate has no value."""
 
     mean: Array
     sd: Array
@@ -29,9 +29,9 @@ class Spread:
 
 
 def summarise(predictions: Sequence[NDArray[np.floating]]) -> Spread:
-    """Summarise predictions of one window: two or more replicates' arrays of one shape, NaN where there is no value.
+    """Summarise predictions of one window: arrays of one shape from at least two replicates, NaN for missing values.
 
-    With few replicates quantiles are interpolated between them.
+    With few replicates, quantiles are interpolated between them.
     """
     if len(predictions) < 2:
         raise OptionError(f"a spread needs at least 2 replicates, got {len(predictions)}")
@@ -49,7 +49,7 @@ def predict_spread(
     scale: str = "cloglog",
     extrapolation: str = "clamp",
 ) -> Spread:
-    """Predict one window with every replicate's model and summarise; `columns` as for their `predict_columns`."""
+    """Predict one window with every replicate's model and summarise; `columns` as for `predict_columns`."""
     return summarise([_predicted(model, columns, scale, extrapolation) for model in models])
 
 

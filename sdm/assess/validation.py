@@ -1,4 +1,4 @@
-"""A model measured on records or sites that it has not seen, fold by fold, under the column names of ENMeval."""
+"""Measure a model on held-out records or sites, fold by fold, under the column names of ENMeval."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
@@ -47,7 +47,7 @@ def cross_validate(
 def gather_folds(
     table: Divisible, split: Split, assessor: Assessor, measured: Sequence[tuple[Row, Any]], models: Sequence[Any] = ()
 ) -> CrossValidation:
-    """Return the measures of every fold, what an assessor measured of each being known, and their averages."""
+    """Return the cross-validation from the measures of an assessor for every fold."""
     rows = []
     for fold, (row, _) in zip(split.folds, measured, strict=True):
         rows.append({"fold": fold.name, **assessor.counts(fold.training(table), fold.testing(table)), **row})
@@ -64,10 +64,11 @@ def validate_fold(
     keep_model: bool = False,
     start: Any = None,
 ) -> tuple[Row, Any, Any]:
-    """Fit on a fold's training part and measure on the rest; return also what pooling needs, and the model if wanted.
+    """Fit on a fold's training part and measure on the rest; return also the values for pooling, and the model on
+    request.
 
-    A model need not travel between processes unless it is. `start` as for `cross_validate`; a fit that ends before its
-    optimum does not use it.
+    The model is optional because copying it between processes takes time. `start` is as for `cross_validate`. A fit
+    that stops before its optimum is repeated without it.
     """
     train, test = fold.training(table), fold.testing(table)
     try:

@@ -1,12 +1,12 @@
-"""Choosing penalties over classes by the loss at sites that were held out.
+"""Choose the penalties of class models by the loss at held-out sites.
 
-The multiplier of ordinary features goes down from infinity, where the model is the constant one (every class as
-frequent as in the data), each fit from the weights of the one before, until the held-out loss is clearly above its
-best. Chosen is the best, unless it is hardly better than the constant model: the difference of the two, site by site,
-must be half of its standard error. So without evidence for any feature, the model has none.
+The multiplier of ordinary features decreases from infinity, where the model is the null model (class frequencies). Each
+fit starts from the weights of the previous one. The search ends when the held-out loss is clearly above its minimum.
+The multiplier with the least loss is chosen if it is better than the null model by half the standard error of the
+paired difference. Otherwise the model has no features.
 
-For λ and β of trees and monomials: for each β, λ goes from the largest down until the held-out loss has risen twice in
-a row, as smaller penalties only overfit more, and cost most.
+For λ and β of trees and monomials, λ decreases for each β until the held-out loss has risen twice in a row. Smaller
+penalties overfit more and take the longest.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,7 +47,7 @@ class MultiplierSearch:
 
     @property
     def chosen(self) -> int:
-        """Which multiplier is chosen: the best, or the first, the constant model, if that is about as good."""
+        """Return the position of the chosen multiplier: the best, or the null model if it is about as good."""
         best = int(np.argmin(self.losses))
         return best if self.losses[0] - self.losses[best] > EVIDENCE * self.errors[0] else 0
 
@@ -62,7 +62,7 @@ class MultiplierSearch:
 
 @dataclass(frozen=True)
 class HeldOutSites:
-    """The sites that a choice is made by: their targets `(C, n)`, and how they are held out."""
+    """The sites of a choice: their targets `(C, n)` and the parameters of the folds."""
 
     targets: Array
     weight: Array
@@ -122,7 +122,7 @@ def search_multipliers(
 
 
 def _held_out(targets: Array, group: Index, folds: int, seed: int) -> list[NDArray[np.bool_]]:
-    """Return which sites each part holds out; a class is never held out as a whole."""
+    """Return a mask of held-out sites for each part; no class is held out completely."""
     label = np.argmax(targets, axis=0)
     sites = np.unique(group).size
     out = []
@@ -140,7 +140,7 @@ def _held_out(targets: Array, group: Index, folds: int, seed: int) -> list[NDArr
 
 
 def _error(difference: Array, share: Array, group: Index) -> float:
-    """Return the standard error of a weighted mean of differences, of which those of one group may go together."""
+    """Return the standard error of a weighted mean of differences, which may be correlated within a group."""
     by_group = np.bincount(group, share * (difference - share @ difference))
     sites = np.unique(group[share > 0]).size
     return float(np.sqrt(np.sum(by_group**2) * sites / max(sites - 1, 1)))
@@ -159,9 +159,9 @@ def choose_penalties(
     betas: Sequence[float] = BETAS,
     progress: Progress | None = None,
 ) -> tuple[PenaltySetting, list[PenaltySetting]]:
-    """Return the setting with the lowest held-out loss, and every setting tried.
+    """Return the setting with the lowest held-out loss, and all settings.
 
-    `fit(x, targets, weight, lam, beta)` returns a model of some sites; sites of one `group` are never divided.
+    `fit(x, targets, weight, lam, beta)` returns a model; sites of one `group` are never divided.
     """
     targets, weight, rng = sites.targets, sites.weight, np.random.default_rng([sites.seed, 13])
     fold = fold_numbers(np.argmax(targets, axis=0), sites.folds, rng, sites.group)

@@ -1,6 +1,6 @@
-"""Intercepts of the classes: the constant feature whose weights they are, which cost nothing (`ClassProblem`).
+"""Intercepts of the classes: the weights of the constant feature, without a penalty (`ClassProblem`).
 
-The best ones are those with which every class's total probability is that of the targets.
+At the optimal intercepts every class has the total probability of its targets.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ HALVINGS = 40  # of a bracket around one intercept: Newton's method does the res
 
 
 class ConstantFamily(Family):
-    """One feature that is one everywhere."""
+    """One feature with the value one everywhere."""
 
     letter = "1"
 
@@ -34,11 +34,11 @@ class ConstantFamily(Family):
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """It stands for itself."""
+        """Return the index of the feature as its group."""
         return np.arange(self.size)
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
-        """Return the mass in all."""
+        """Return the total mass."""
         mass = np.full(self.size, measure.total)
         return mass, mass.copy()
 
@@ -47,27 +47,27 @@ class ConstantFamily(Family):
         return np.ones(self.domain.n)
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
-        """Add the weight everywhere."""
+        """Add the weight to all scores."""
         theta += weights.sum()
 
     def terms(self) -> Terms:
-        """Refuse: a model keeps it as its intercepts."""
+        """Refuse: the model has intercepts instead."""
         raise DataError("the constant feature is kept as intercepts, not as terms")
 
     def subset(self, keep: NDArray[np.bool_]) -> Self:
-        """Return it, or nothing."""
+        """Return the family, with or without its feature."""
         return type(self)(self.domain, int(keep.sum()))
 
 
 def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy) -> tuple[Array, Array, Array]:
-    """Minimise `Σ_i q_i Ω*(θ_i + b) − ⟨b, totals⟩`, whose gradient is the classes' totals less the wanted ones.
+    """Minimise `Σ_i q_i Ω*(θ_i + b) − ⟨b, totals⟩`; the gradient is the classes' totals minus `totals`.
 
-    Newton's method. Where the value does not fall along its step, since there is next to no curvature (all sites are
-    certain, or an entropy above 1 gives a class no probability), the intercept whose total is farthest off is set by
-    bisection, the others as they are. Only differences of intercepts matter.
+    The method is Newton's. With almost no curvature (all sites are certain, or an entropy above 1 gives a class zero
+    probability) the value may not decrease along its step. Then the intercept with the largest error in its total is
+    set by bisection. Only differences of intercepts matter.
 
-    `theta` is `(C, n)`, and the positive `totals` have the sum of `q`. Returned are the intercepts, exact to rounding,
-    the distributions with them `(C, n)`, and `Ω*(θ_i + b)`.
+    `theta` is `(C, n)`, and the positive `totals` have the sum of `q`. Return the intercepts (exact to rounding), the
+    distributions `(C, n)` and `Ω*(θ_i + b)`.
     """
 
     def at(b: Array) -> tuple[float, Array, Array, Array, Array]:
@@ -92,7 +92,7 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
 
 
 def _newton_step(w: Array, q: Array, off: Array) -> Array:
-    """Return the shortest step to where the totals are right, as the curvatures `w` of classes at sites foresee it."""
+    """Return the shortest Newton step towards the totals, for curvatures `w` of classes at sites."""
     total = w.sum(axis=0)
     if len(w) == 2:  # [1, −1; −1, 1] times a number: much faster than to solve it
         bend = float(q @ (w[0] * w[1] / total))
@@ -103,7 +103,7 @@ def _newton_step(w: Array, q: Array, off: Array) -> Array:
 
 
 def _bisected(off: Callable[[Array], Array], b: Array, excess: Array) -> Array:
-    """Return intercepts of which one was moved to where its total is the wanted one."""
+    """Return intercepts with one of them moved to the zero of its error."""
     c = int(np.argmax(np.abs(excess)))
     unit = -np.sign(excess[c]) * np.eye(b.size)[c]
     low, high = 0.0, 1.0

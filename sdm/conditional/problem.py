@@ -1,20 +1,21 @@
 """The conditional problem: one distribution over the classes at every site (Cortes et al. 2015, §3).
 
 `min_w F(w) = Σ_i q_i [Ω*(θ_i) − ⟨θ_i, y_i⟩ + Ω(y_i)] + U*(w)` with scores `θ_ic = Σ_j w_cj f_j(x_i)`, targets `y_i` in
-the simplex (a label is a corner of it) and weights `q_i` of the sites. It is the one problem of `sdm.maxent.problem` on
-the product of sites and classes, with one normaliser per site: the expectation of feature `(c, j)` is `Σ_i q_i p_ic
-f_j(x_i)`, which is what the families' oracles answer for the measure `q ∘ p_c`. By their Theorem 4, any distributions
-`p_i` whose expectations are within the penalties of the targets' bound the optimum from below.
+the simplex (labels are its corners) and weights `q_i` of the sites. It is the problem of `sdm.maxent.problem` on the
+product of sites and classes, with one normaliser per site. The expectation of feature `(c, j)` is `Σ_i q_i p_ic
+f_j(x_i)`, which the families' oracles compute for the measure `q ∘ p_c`. By Theorem 4 of the paper, any distributions
+`p_i` whose expectations are within the penalties of the targets' give a lower bound.
 
-Every class has weights of its own, so the same is added to all classes' weights of a feature without any change to the
-predictions. Penalties settle it: under l1 the median of a feature's weights is zero, under l2² their mean. With two
-classes of equal penalties only the differences `v = w_1 − w_0` matter: the problem is the binary one with the same
-penalty on `|v|` under l1, and half of it on `v²/2` under l2², and `w = ±v/2` is an optimum of both.
+Every class has weights. Adding a constant to all classes' weights of a feature does not change predictions; the penalty
+determines it. Under l1 the median of a feature's weights is zero, under l2² their mean. With two classes of equal
+penalties only the differences `v = w_1 − w_0` matter. The problem is then the binary one, with the same penalty on
+`|v|` under l1, and half of it on `v²/2` under l2². `w = ±v/2` is an optimum of both.
 
-The weights of the constant feature, the intercepts, are free: a penalty on them would depend on where the features have
-their zero. Every state has the best intercepts for its other weights, found to rounding, much as a distribution has its
-normaliser. There the classes' totals `Σ_i q_i p_ic` are those of the targets, and so are those of every mixture with
-the targets, which is all that the certificate needs; what rounding leaves is charged at the size of the intercepts.
+The intercepts, the weights of the constant feature, are free: a penalty on them would depend on the origin of the
+features. Every state has the optimal intercepts for its other weights, up to rounding, as a distribution has its
+normaliser. Then the classes' totals `Σ_i q_i p_ic` are equal to the targets' totals, and so are the totals of every
+mixture with the targets. The certificate needs no more. The gap includes the remaining rounding errors, multiplied by
+the intercepts.
 """
 
 from dataclasses import replace
@@ -37,11 +38,11 @@ DENSE_WEIGHTS = 2000  # up to which a direct solve beats conjugate gradients: a 
 
 
 class ClassProblem(Problem):
-    """Entropy over classes + penalty + features + targets; a state's `theta` and `p`, and the targets, are `(C, n)`.
+    """Entropy over classes, penalty, features and targets; a state's `theta` and `p`, and the targets, are `(C, n)`.
 
-    The domain's base measure is the sites' weights; a `ConstantFamily` comes first among the features, if at all.
-    Weights and penalties are in the order of classes, then features: `C·J` of them, those of constants not counted.
-    `mu` are the targets' expectations, where they are known already.
+    The domain's base measure is the weights of the sites. An optional `ConstantFamily` is first among the features.
+    Weights and penalties are sorted by class, then feature (`C·J`); penalties of constants are not used. `mu` are the
+    targets' expectations, if they have been computed before.
     """
 
     entropy: ClassEntropy
@@ -60,7 +61,7 @@ class ClassProblem(Problem):
         return self.q0 * p
 
     def scores(self, lam: Array) -> Array:
-        """Return every class's score at every site."""
+        """Return the score of every class at every site."""
         return np.array([self.features.scores(row) for row in lam.reshape(self.classes, -1)])
 
     def state(self, lam: Array, tau: float = np.nan) -> State:
@@ -83,17 +84,18 @@ class ClassProblem(Problem):
         return State(lam, theta, Gibbs(p, np.nan, objective), p, eps, objective, cost)
 
     def mirrored(self, state: State) -> bool:
-        """Tell whether two classes' weights are mirrored, at the same penalties: so are those of an optimum, then."""
+        """Return whether the two classes' weights are opposite, with equal penalties; an optimum then has the same
+        form."""
         return self._two_alike and _near(*np.split(state.lam * self._signs, 2))
 
     @cached_property
     def _two_alike(self) -> bool:
-        """Whether there are two classes, of the same penalties."""
+        """Return whether there are two classes with equal penalties."""
         return self.classes == 2 and all(_near(*np.split(one, 2)) for one in (self.penalty.beta, self.penalty.ridge))
 
     @cached_property
     def _signs(self) -> Array:
-        """One for the weights of the first of two classes, minus one for those of the other."""
+        """Return 1 for the weights of the first of two classes, and −1 for the second."""
         return np.repeat([1.0, -1.0], self.features.size)
 
     def cost(self, lam: Array) -> float:
@@ -104,7 +106,7 @@ class ClassProblem(Problem):
         return self.penalty.value(lam)
 
     def gap(self, state: State, worst: float = 0.0) -> float:
-        """Bound how far a state is above the optimum; rounding in the classes' totals is charged at the intercepts."""
+        """Bound the distance of a state above the optimum, including rounding errors of the classes' totals."""
         bound = super().gap(state, worst)
         if not self.intercepts.size:
             return bound
@@ -112,15 +114,15 @@ class ClassProblem(Problem):
         return bound + float(np.abs(off) @ np.abs(state.lam[self.intercepts]))
 
     def negentropy(self, p: Array) -> float:
-        """Return `Σ_i q_i Ω(p_i)`, less that of the targets."""
+        """Return `Σ_i q_i Ω(p_i)`, minus its value for the targets."""
         return float(self.q0 @ self.entropy.values(p)) - self.target_entropy
 
     def curvature(self, state: State, floor: float = 0.0) -> Array:
-        """Return each class's curvature at each site; `floor` is the least."""
+        """Return the curvature of each class at each site, at least `floor`."""
         return np.maximum(self.entropy.bends(state.p), floor)
 
     def tilt(self, w: Array, s: Array) -> Array:
-        """Return how each site's distribution changes along scores `s`."""
+        """Return the derivative of each site's distribution along scores `s`."""
         return np.asarray(w * (s - np.sum(w * s, axis=0) / _total(w)))
 
     def bends(self, w: Array) -> Array:
@@ -130,9 +132,9 @@ class ClassProblem(Problem):
         return np.concatenate([family.moments(m)[1] for m in measures for family in self.features.families])
 
     def hessian(self, pool: ColumnPool, members: NDArray[np.int64], w: Array) -> Array:
-        """Return the Hessian of the loss on some weights (ascending), block by block of the sites looked at.
+        """Return the Hessian of the loss for some weights (ascending), over blocks of the sampled sites.
 
-        A site's curvature is `diag(w) − w wᵀ/Σw` over its classes: one Gram matrix for each class less one of them all.
+        The curvature of a site is `diag(w) − w wᵀ/Σw` over its classes: one Gram matrix per class minus one for all.
         """
         of_class, feature = np.divmod(members, self.features.size)
         distinct, place = np.unique(feature, return_inverse=True)
@@ -164,36 +166,37 @@ class ClassProblem(Problem):
         return out
 
     def dense_hessian(self) -> Hessian | None:
-        """Return the Hessian of all weights, if they are few."""
+        """Return the Hessian of all weights, or None if there are too many."""
         if self.mu.size > DENSE_WEIGHTS or self.features.size * self.domain.n > DENSE_NUMBERS:
             return None
         pool, everything = ColumnPool(self.features, capacity=self.features.size), np.arange(self.mu.size)
         return lambda w: self.hessian(pool, everything, w)
 
     def shortfall(self, s: Array) -> tuple[float, float]:
-        """Return how far the targets' scores are below the largest of their sites, and how far sites' scores range."""
+        """Return the distance of the targets' scores below the largest of their site, and the range of scores."""
         return float(self.q0 @ (s.max(axis=0) - np.sum(s * self.sample, axis=0))), float(np.ptp(s, axis=0).max())
 
 
 def _near(a: Array, b: Array) -> bool:
-    """Tell whether numbers are the same but for rounding."""
+    """Return whether numbers are equal up to rounding."""
     return bool((np.abs(a - b) <= 1e-12 + 1e-9 * np.abs(b)).all())
 
 
 def _total(w: Array) -> Array:
-    """Return every site's sum over the classes, which is never zero."""
+    """Return the sum over the classes at every site, limited below to avoid division by zero."""
     return np.asarray(np.maximum(w.sum(axis=0), np.finfo(np.float64).tiny))
 
 
 def multiplied(finite: FeatureSet, beta: Array, multiplier: float) -> tuple[FeatureSet, Array]:
-    """Return the features and their penalties at a multiplier; at infinity the constant is left."""
+    """Return the features and their penalties at a multiplier; at infinity only the constant remains."""
     if np.isinf(multiplier):
         return FeatureSet(finite.domain, finite.families[:1]), beta[:, :1]
     return finite, np.hstack([beta[:, :1], multiplier * beta[:, 1:]])
 
 
 def halved(solution: Solution, classes: int) -> Solution:
-    """With two classes, give each half of their difference: the same predictions, at no higher penalty."""
+    """With two classes, assign each half of their difference: the predictions are equal and the penalty is not
+    larger."""
     if classes != 2:
         return solution
     first, second = solution.weights.reshape(2, -1)

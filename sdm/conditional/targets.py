@@ -1,4 +1,4 @@
-"""Targets (labels or proportions), weights and groups of sites; checked, with one clear message per mistake."""
+"""Read and check targets (labels or proportions), weights and groups of sites."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -41,7 +41,7 @@ def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], 
 
 
 def check_classes(classes: Sequence[Label]) -> None:
-    """Raise for fewer than two classes, and for names that a person would take for one."""
+    """Raise for fewer than two classes, and for names that differ only in case or spaces."""
     if len(classes) < 2:
         listed = f"only '{classes[0]}'" if classes else "none"
         raise LabelError(f"there are {len(classes)} classes ({listed}): expected at least two")
@@ -54,12 +54,12 @@ def check_classes(classes: Sequence[Label]) -> None:
 
 
 def _missing(label: Any) -> bool:
-    """Tell whether a label is none: None, NaN, pandas' NA, or no text."""
+    """Return whether a label is missing: None, NaN, pandas' NA, or empty text."""
     return label is None or str(label).strip() in ("", "<NA>", "NaT") or bool(label != label)
 
 
 def _proportions(values: AnyArray, columns: Sequence[Label]) -> tuple[tuple[Label, ...], Array]:
-    """Return classes and proportions; every class must be somewhere."""
+    """Return classes and proportions; every class must be present at a site."""
     check_classes(columns)
     shares = scale_proportions(values)
     empty = np.flatnonzero(shares.sum(axis=1) == 0)
@@ -69,9 +69,9 @@ def _proportions(values: AnyArray, columns: Sequence[Label]) -> tuple[tuple[Labe
 
 
 def scale_proportions(values: AnyArray, rows: NDArray[np.int64] | None = None) -> Array:
-    """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site; refuse what is none.
+    """Return proportions `(n, C)` as distributions `(C, n)`, scaled to sum to one at every site; refuse invalid ones.
 
-    `rows` are the rows' numbers in their file, for messages; without, they are counted from 1.
+    `rows` are the row numbers in a file, for messages; by default rows are counted from 1.
     """
     try:
         shares = values.astype(np.float64).T.copy()
@@ -94,7 +94,7 @@ def scale_proportions(values: AnyArray, rows: NDArray[np.int64] | None = None) -
 
 
 def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
-    """Check the sites' weights."""
+    """Return the weights of the sites as an array; refuse invalid ones."""
     if weight is None:
         return None
     weights = np.asarray(weight, dtype=np.float64)
@@ -106,7 +106,7 @@ def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
 
 
 def numbered(groups: ArrayLike, rows: int) -> Index:
-    """Check groups, and number them."""
+    """Return groups as numbers from 0 on; refuse invalid ones."""
     values = np.asarray(groups)
     if values.shape != (rows,):
         raise MismatchError(f"groups has shape {values.shape}, expected one value for each of {rows:,} rows")

@@ -1,4 +1,4 @@
-"""`ConditionalMaxent`: classes from the environment, with scikit-learn's conventions (and without scikit-learn)."""
+"""`ConditionalMaxent`: class probabilities given the environment, with scikit-learn's conventions."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -68,7 +68,7 @@ _NUMBERS = {
 
 @dataclass(frozen=True)
 class _Sites:
-    """The sites of a fit, by which it chooses what is open."""
+    """The sites of a fit, to choose penalties and entropy by."""
 
     x: Array
     targets: Array
@@ -203,14 +203,26 @@ class ConditionalMaxent(Classifier):
         Parameters
         ----------
         X : (n, V) array or data frame
+            Variables at the sites, without missing values.
         y : (n,) labels, or (n, C) proportions
             Proportions (cover fractions) are scaled to sum to one; a data frame's columns name the classes.
         sample_weight : (n,) array, optional
-            Weights of the sites; those of weight zero are left out.
+            Weights of the sites; sites of weight zero are ignored.
         groups : (n,) array, optional
-            Rows with the same value (visits to one site) are held out together where penalties are chosen.
+            Rows with the same value (visits to one site) are held out together when penalties are chosen.
         progress : callable, optional
-            Called with steps done, steps in all and a text, while penalties are chosen.
+            Called with the number of finished steps, the total and a text, while penalties are chosen.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        OptionError
+            If a parameter is out of range, or parameters contradict each other.
+        DataError
+            If X or y has missing values or the wrong shape, or a class has too few sites.
         """
         self._fit(X, y, sample_weight, groups, progress)
         solution = self.solution_
@@ -269,7 +281,7 @@ class ConditionalMaxent(Classifier):
     def _solve(
         self, finite: FeatureSet, beta: Array, targets: Array, multiplier: float, start: Array | None = None
     ) -> Array | None:
-        """Fit ordinary features at a multiplier; return the weights, from which a smaller one may start."""
+        """Fit ordinary features at a multiplier; return the weights as a start for a smaller multiplier."""
         features, beta = multiplied(finite, beta, multiplier)
         penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
         known: Problem | None = getattr(self, "problem_", None)  # at another multiplier
@@ -282,8 +294,8 @@ class ConditionalMaxent(Classifier):
         return self.solution_.weights if features is finite else None
 
     def _choose_multiplier(self, sites: _Sites, letters: str) -> float:
-        """Return the multiplier of ordinary features: as given, or by held-out loss. So are chosen an open penalty and
-        an open entropy."""
+        """Return the multiplier of ordinary features: fixed, or chosen by held-out loss together with penalty and
+        entropy."""
         self.multiplier_search_: MultiplierSearch | None = None
         self.order_search_: list[OrderTrial] = []
         given = self._given_multiplier(letters)
@@ -314,8 +326,7 @@ class ConditionalMaxent(Classifier):
     def _search_multipliers(
         self, order: float, given: float | None, sites: _Sites, letters: str
     ) -> tuple[str, MultiplierSearch]:
-        """Return the better penalty at one order of the entropy, and its held-out loss at every multiplier, or at the
-        given one."""
+        """Return the better penalty at one order of the entropy, and its held-out loss at every multiplier."""
         x, targets, domain = sites.x, sites.targets, sites.domain
         growing, size = has_growing(self.features), effective_size(domain.q0)
         trial = self._trial(domain, tolerance=CHOICE_GAP, max_iterations=CHOICE_ROUNDS)
@@ -373,7 +384,7 @@ class ConditionalMaxent(Classifier):
         return fit
 
     def _finite(self, domain: Domain, targets: Array, letters: str, size: float) -> tuple[FeatureSet, Array]:
-        """Return the constant and the finite families, and their penalties for every class, at multiplier one."""
+        """Return the constant and the finite families, and their penalties for every class at a multiplier of one."""
         families, rule_beta, by_rule = [ConstantFamily(domain)], np.empty(0), False
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
@@ -435,12 +446,12 @@ class ConditionalMaxent(Classifier):
         self.problem_, self.feature_set_ = growth.problem, growth.problem.features
 
     def _chooses(self) -> bool:
-        """Tell whether a penalty is chosen by held-out sites, which takes two records of every class."""
+        """Return whether a penalty is chosen by held-out sites, which needs two records of every class."""
         chosen = (self.multiplier, self.lam, self.beta, self.entropy)
         return any(isinstance(value, str) and value == "auto" for value in chosen)
 
     def check_options(self) -> None:
-        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        """Raise OptionError for parameters that are out of range or contradict each other; data are not needed."""
         check_knots(self.knots)
         if self.regularization not in ("auto", *BY_WEIGHT):
             only = " (that penalty is for species)" if self.regularization in PENALTIES else ""
@@ -455,7 +466,7 @@ class ConditionalMaxent(Classifier):
         self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 
     def _model(self, domain: Domain, record: Numbers) -> ClassModel:
-        """Return the model that predicts, from the results of the fit."""
+        """Return the model from the results of the fit."""
         solution = self.solution_
         terms, shapes, weights = used_features(self.feature_set_.families[1:], self.coef_)
         features, growing = (
@@ -481,11 +492,29 @@ class ConditionalMaxent(Classifier):
 
     @property
     def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
+        """Return the name of every feature, in the order of `coef_`."""
         return feature_names(self.feature_set_.families[1:], self.model_.variables)
 
     def predict_proba(self, X: TableLike, clamp: bool = True) -> Array:
-        """Return the probability of every class, in the order of `classes_`, one row per site."""
+        """Return the probability of every class.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+            Variables at the points; a data frame's columns are matched by name.
+        clamp : bool
+            Limit variables to their training ranges.
+
+        Returns
+        -------
+        (n, C) array
+            In the order of `classes_`; NaN where a variable is missing.
+
+        Raises
+        ------
+        DataError
+            If the estimator is not fitted, or X has other columns than the fit.
+        """
         table = self._checked(X)
         return self.model_.predict_proba(table, clamp)
 
@@ -501,14 +530,14 @@ class ConditionalMaxent(Classifier):
         return self.model_.predict(table, clamp)
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the share of sites (of their weights) whose most probable class is their label."""
+        """Return the accuracy: the (weighted) share of sites whose most probable class is their label."""
         predicted = self.predict(X)
         right = predicted == one_label_per_row(y, len(predicted))
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
 
 def _taken(y: Any, rows: Index, height: int) -> Any:
-    """Return some rows of labels or of proportions: all of them as they are, a column of labels as labels."""
+    """Return rows of labels or of proportions; a column of labels becomes one-dimensional."""
     values = None if y is None else np.asarray(y)
     if values is None or values.ndim < 2 or values.shape[1] == 1:
         values = y = one_label_per_row(y, height)
@@ -521,7 +550,7 @@ def _taken(y: Any, rows: Index, height: int) -> Any:
 
 
 def _families(features: str | Sequence[str], size: float, since: Mapping[str, float]) -> tuple[str, dict[str, int]]:
-    """Return the ordinary class letters, and the largest size of each growing family."""
+    """Return the letters of ordinary classes, and the largest size of each growing family."""
     return (
         parse_families(features, size, since) if has_growing(features) else (parse_classes(features, size, since), {})
     )

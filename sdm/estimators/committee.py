@@ -1,4 +1,4 @@
-"""`Committee`: the mean of five models of different shape, stored as one."""
+"""`Committee`: the mean of five models with different features, combined into one model."""
 
 from dataclasses import KW_ONLY, dataclass
 from typing import Self
@@ -28,24 +28,31 @@ _SMOOTH = 10.0  # times the multiplier: the squared penalty of the smooth member
 class Committee(SpeciesEstimator):
     """The average of five Maxent models: the mean of their scores, which is a geometric mean of their densities.
 
-    Java Maxent's classes by sample size; the same with maxnet's knots; without hinges; and thresholds alone; all with
-    Java Maxent's penalties; and a smooth one, with few knots and a squared penalty, which counts twice as much as each
-    of the others. Each is fitted to a duality gap of `tolerance` for its own objective, on one domain. The mean of
-    scores is a score over all their features, so the committee predicts, maps and is saved like any other model. The
-    mean has no objective, and no certificate.
+    The members differ in features and penalties:
+
+    1. Java Maxent's feature classes by sample size.
+    2. The same with maxnet's knots.
+    3. Java Maxent's feature classes without hinges.
+    4. Thresholds alone.
+    5. A smooth model with ten knots and a squared penalty, which counts twice as much as each of the others.
+
+    Members 1 to 4 have Java Maxent's penalties. Every member is fitted to the optimum of its problem, on the same
+    domain. The mean of scores is a score over all their features. So the committee is one model that predicts,
+    maps and is saved like any other.
 
     Parameters
     ----------
     multiplier : float
-        Of every member.
+        Multiplies the penalties of every member.
     categorical, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Maxent`.
 
     Attributes
     ----------
     members_ : list of Maxent
+        The fitted members.
     solution_ : Solution
-        `gap` is the largest of the members'; the mean solves no problem of its own.
+        `gap` is the largest gap of the members, in nats; the mean is not the optimum of an objective.
     coef_, feature_set_, model_, notes_
         As for `Maxent`, over the features of all members.
 
@@ -70,7 +77,7 @@ class Committee(SpeciesEstimator):
     def _fit_data(
         self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
     ) -> Self:
-        """Fit every member to the same domain, from those of an earlier committee, and average them."""
+        """Fit every member to the same domain, starting from the members of an earlier committee, and average them."""
         if start is not None and not isinstance(start, Committee):
             raise OptionError(f"a committee can start from a committee, got {type(start).__name__}")
         self._data = data
@@ -93,12 +100,12 @@ class Committee(SpeciesEstimator):
         return self
 
     def _certificate(self, features: int) -> Numbers:
-        """Return what the duality gaps of the members cover; their mean has no objective."""
+        """Return the coverage of the members' duality gaps; their mean has no objective."""
         text = f"{len(self.members_)} models, largest duality gap {self.solution_.gap:.2g} nats"
         return {"covers": MEMBERS, "text": f"certified members, not their mean: {text}"}
 
     def _members(self, size: float) -> list[Maxent]:
-        """Return the models, yet to be fitted."""
+        """Return the unfitted members."""
         smooth = "".join(letter for letter in auto_classes(size) if letter != "h")
         shapes = [Maxent(), Maxent(knots="maxnet", beta="maxent"), Maxent(smooth), Maxent("t")]
         members = [shape.set_params(multiplier=self.multiplier) for shape in shapes]

@@ -1,4 +1,4 @@
-"""`JointModel`: several species at the same sites, with scikit-learn's conventions."""
+"""`JointModel`: the species of the same sites together, with scikit-learn's conventions."""
 
 import logging
 from collections.abc import Sequence
@@ -164,16 +164,27 @@ class JointModel(Classifier):
         Parameters
         ----------
         X : (n, V) array or data frame
-            Environment.
+            Environment of the sites, without missing values.
         y : (n, S) array or data frame
-            1, 0, or missing (NaN) for every species. A species whose label is missing at a site is left out there, with
-            its edges; the other species of the site are used.
+            1, 0 or NaN (missing) for every species. A missing label excludes its species and their edges at this site;
+            the other species are used.
         groups : (n,) array, optional
-            Rows with the same value (visits to one site) are held out together where C and λ are chosen.
+            Rows with the same value (visits to one site) are held out together when C and λ are chosen.
         title : str
-            Name of the model in warnings, where several are fitted.
+            Name of the model in warnings.
         progress : callable, optional
-            Called with steps done, steps in all and a text, while C and λ are chosen.
+            Called with the number of finished steps, the total and a text, while C and λ are chosen.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        OptionError
+            If a parameter is out of range, or parameters contradict each other.
+        DataError
+            If X has missing values, y has the wrong shape or other values than 0, 1 and NaN, or a column is missing.
         """
         self.check_options()
         X, levels = self._without_levels(X)
@@ -229,7 +240,7 @@ class JointModel(Classifier):
         return self
 
     def _without_levels(self, X: Any) -> tuple[Any, Levels | None]:
-        """Return the environment, and the levels of the random effect, if there is one."""
+        """Return the environment without the column of the random effect, and its levels if there is one."""
         if self.random_effect is None:
             return X, None
         if not hasattr(X, "columns") or self.random_effect not in X.columns:
@@ -255,7 +266,7 @@ class JointModel(Classifier):
         }
 
     def _forest(self, sites: LabelledSites) -> Forest:
-        """Return the graph that was asked for; the tree's association is of what single CRFs leave unexplained."""
+        """Return the graph of the species; the tree's association is between residuals of single-species CRFs."""
         if self.graph == "chain":
             return graphs.chain(len(self.species_))
         if self.graph == "none":
@@ -270,7 +281,7 @@ class JointModel(Classifier):
         return graphs.spanning_tree(self.association_)
 
     def _tuned(self, trials: Trials) -> tuple[Learner, list[Row]]:
-        """Return the learner with its C and λ, chosen by cross-validation where asked."""
+        """Return the learner with its C and λ, chosen by cross-validation where they are "cv"."""
         c, lam = (TRIAL_C if self.c == "cv" else float(self.c)), (TRIAL_LAMBDA if self.lam == "cv" else float(self.lam))
         limits = (self.tolerance, self.max_iterations)
         learner = Learner(self.learner, c, lam, self.method, self.rounds, *limits)
@@ -289,7 +300,26 @@ class JointModel(Classifier):
         return replace(learner, c=quick.c, lam=quick.lam), tried
 
     def predict(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> NDArray[np.int64]:
-        """Return every site's best joint labeling, `(n, S)`, given the labels in `known` (NaN where unknown)."""
+        """Return the best joint labelling of every site.
+
+        Parameters
+        ----------
+        X : (n, V) array or data frame
+            Environment of the sites; a data frame's columns are matched by name.
+        known : (n, S) array or data frame, optional
+            Observed labels to condition on: 1, 0, or NaN where a label is unknown.
+        clamp : bool
+            Limit variables to their training ranges.
+
+        Returns
+        -------
+        (n, S) array of int
+
+        Raises
+        ------
+        DataError
+            If the estimator is not fitted, X has other columns than the fit, or `known` has the wrong shape.
+        """
         table = self._checked(X)
         return self.model_.predict(table, known, clamp).astype(np.int64)
 
@@ -310,30 +340,30 @@ class JointModel(Classifier):
         return np.asarray(self.predict_proba(X, known, clamp).sum(axis=1))
 
     def log_loss(self, X: TableLike, y: TableLike) -> float:
-        """Return the mean joint log loss per site, `−ln p(y | x)`, of the labels that are known."""
+        """Return the mean joint log loss of the observed labels, `−ln p(y | x)`, in nats per site."""
         table = self._checked(X)
         return self.model_.log_loss(table, y)
 
     def score(self, X: TableLike, y: TableLike) -> float:
-        """Return the share of known labels that the best joint labeling gets right."""
+        """Return the share of observed labels that the best joint labelling predicts correctly."""
         predicted = self.predict(X)
         return 1.0 - hamming(read_labels(y, self.model_.species, predicted.shape[0]), predicted)
 
     @property
     def fitted_(self) -> FittedJoint:
-        """The former name of `model_`."""
+        """Return `model_`; deprecated name."""
         warn_renamed("JointModel.fitted_", "model_", "0.3")
         return self.model_
 
     def __sklearn_tags__(self) -> "Tags":
-        """Describe the estimator to scikit-learn, which is what calls this."""
+        """Return the tags of the estimator for scikit-learn."""
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output, tags.target_tags.single_output = True, False
         tags.classifier_tags.multi_label = True
         return tags
 
     def check_options(self) -> None:
-        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        """Raise OptionError for parameters that are out of range or contradict each other; data are not needed."""
         expect_one_of("learner", self.learner, LEARNERS)
         expect_one_of("method", self.method, METHODS)
         if isinstance(self.graph, str) and self.graph not in GRAPHS:
@@ -347,7 +377,7 @@ class JointModel(Classifier):
 
 
 def _bias(discriminant: Discriminant) -> NDArray[np.bool_]:
-    """Mark the bias of every node, the last of its features."""
+    """Return a mask of the bias weight of every node, the last of its features."""
     out = np.zeros(discriminant.size, dtype=bool)
     discriminant.split(out)[0][:, -1] = True
     return out

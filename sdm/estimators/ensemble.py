@@ -1,5 +1,8 @@
-"""`Ensemble`: the mean of a committee and of a species on the axes of its group, folded into one model. Where axes
-have features of place, axes of the environment alone are a third member, and the committee does without place."""
+"""`Ensemble`: the mean of a committee and of the species on the axes of its group, combined into one model.
+
+If the axes have features of place, axes of the environment alone are a third member, and the committee is without
+place.
+"""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
@@ -54,14 +57,14 @@ class Ensemble(SpeciesEstimator):
     max_iterations: int | None = None
 
     def settings(self) -> Numbers:
-        """Return the parameters as JSON can hold them."""
+        """Return the parameters as JSON values."""
         axes = {"axes": self.axes.settings()}
         if self.environment is not None:
             axes["environment"] = self.environment.settings()
         return axes | {name: getattr(self, name) for name in (*SHARED, "temperature")}
 
     def for_fold(self, name: str) -> Self:
-        """Return the estimator for a fold, with the axes that were found without its records."""
+        """Return the estimator for a fold, with axes that were fitted without its records."""
         environment = None if self.environment is None else self.environment.for_fold(name)
         return self.changed(axes=self.axes.for_fold(name), environment=environment)
 
@@ -92,7 +95,7 @@ class Ensemble(SpeciesEstimator):
     def _fit_data(
         self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
     ) -> Self:
-        """Make one model of all members: an equal part of the weights of each."""
+        """Combine all members into one model, with equal shares of their weights."""
         members, part = self.members_, 1.0 / len(self.members_)
         self._data, domain = data, data.domain
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
@@ -121,18 +124,18 @@ class Ensemble(SpeciesEstimator):
         return self
 
     def _certificate(self, features: int) -> Numbers:
-        """Return what the duality gaps of the members cover; their mean has no objective."""
+        """Return the coverage of the members' duality gaps; their mean has no objective."""
         own, *axes = (member.model_.meta["certificate"] for member in self.members_)
         return {**own, "text": "; shared axes ".join([own["text"], *(one["text"] for one in axes)])}
 
     @property
     def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
+        """Return the name of every feature, in the order of `coef_`."""
         return self.model_.feature_names
 
 
 def _environment(x: NamedNumbers) -> NamedNumbers:
-    """Return columns without those of place, which come last."""
+    """Return the columns without the variables of place, which come last."""
     names = without_place(x.columns)
     if names != tuple(x.columns[: len(names)]):
         raise OptionError("spatial variables must be the last ones")
@@ -140,6 +143,6 @@ def _environment(x: NamedNumbers) -> NamedNumbers:
 
 
 def _widest(one: ModelVariable, other: ModelVariable) -> ModelVariable:
-    """Return a variable with the range of both members, and the categories of both."""
+    """Return a variable with the range and the categories of both members."""
     classes = tuple(sorted({*one.classes, *other.classes}))
     return replace(one, lo=min(one.lo, other.lo), hi=max(one.hi, other.hi), classes=classes, labels=other.labels)

@@ -1,4 +1,4 @@
-"""`FeatureClasses`: the feature classes of Maxent as a transformer, for any other estimator."""
+"""`FeatureClasses`: the feature classes of Maxent as a transformer for any estimator."""
 
 import sys
 from collections.abc import Sequence
@@ -99,11 +99,17 @@ class FeatureClasses(TableReader):
         Parameters
         ----------
         X : (n, V) array or data frame
+            Values of the variables, none of them missing.
 
         Returns
         -------
         (n, J) array
             Or a data frame, after ``set_output(transform="pandas")``.
+
+        Raises
+        ------
+        DataError
+            If the transformer is not fitted, X has other columns than the fit, or values are missing.
         """
         table = self._checked(X)
         x = self._encoder.encode(table)
@@ -125,7 +131,16 @@ class FeatureClasses(TableReader):
         Parameters
         ----------
         input_features : sequence of str, optional
-            Names of the variables, where X had none; else they must be those of X.
+            Names of the variables, if X had none; otherwise the names of X.
+
+        Returns
+        -------
+        (J,) array of str
+
+        Raises
+        ------
+        ValueError
+            If the names do not match the variables of the fit.
         """
         self._require_fit()
         names = [*self._encoder.names]
@@ -141,15 +156,15 @@ class FeatureClasses(TableReader):
         return np.array(self.terms_.names(names, labels), dtype=object)
 
     def set_output(self, *, transform: str | None = None) -> Self:
-        """Choose what `transform` returns: ``"default"`` (an array), ``"pandas"`` or ``"polars"``; None changes
-        nothing."""
+        """Set the type that `transform` returns: ``"default"`` (an array), ``"pandas"`` or ``"polars"``; None keeps the
+        type."""
         if transform is not None:
             expect_one_of("transform", transform, OUTPUTS)
             self._sklearn_output_config = {"transform": transform}
         return self
 
     def _wrapped(self, values: Array, index: Any) -> Any:
-        """Return features as was asked for, here or in scikit-learn's configuration."""
+        """Return features in the type that this transformer or scikit-learn's configuration sets."""
         asked = getattr(self, "_sklearn_output_config", {}).get("transform") or _global_output()
         if asked == "pandas":
             import pandas as pd
@@ -162,7 +177,7 @@ class FeatureClasses(TableReader):
         return values
 
     def __sklearn_tags__(self) -> "Tags":
-        """Describe the transformer to scikit-learn, which is what calls this."""
+        """Return the tags of the transformer for scikit-learn."""
         from sklearn.utils import TransformerTags
 
         tags = super().__sklearn_tags__()
@@ -172,7 +187,7 @@ class FeatureClasses(TableReader):
 
 
 def _presences(y: ArrayLike | None, rows: int) -> NDArray[np.bool_]:
-    """Return a mask of the presences, where labels are 1 and 0; else all rows."""
+    """Return a mask of the presences if labels are 1 and 0, else of all rows."""
     values = None if y is None else np.asarray(y)
     if values is None or values.ndim != 1 or not np.all(np.isin(values, [0, 1])) or np.unique(values).size != 2:
         if values is not None and len(values) != rows:
@@ -182,6 +197,6 @@ def _presences(y: ArrayLike | None, rows: int) -> NDArray[np.bool_]:
 
 
 def _global_output() -> str:
-    """Return what scikit-learn's configuration asks of transformers, if it is loaded."""
+    """Return the output type of scikit-learn's configuration, if it is loaded."""
     theirs = sys.modules.get("sklearn")
     return str(theirs.get_config()["transform_output"]) if theirs is not None else "default"

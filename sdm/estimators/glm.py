@@ -17,7 +17,7 @@ ROUNDS, DONE = 100, 1e-10
 
 
 def fit_glm(x: Array, labels: States, encoder: Encoder, species: tuple[str, ...], ridge: float = RIDGE) -> FittedJoint:
-    """Fit a binomial GLM with logit link to every species where it is known; `x` are encoded values `(n, V)`."""
+    """Fit a binomial GLM with logit link to the surveyed sites of every species; `x` are encoded values `(n, V)`."""
     features = SiteFeatures.learn(x, encoder, FEATURES, "maxent")
     f = features.evaluate(x)
     known = labels >= 0

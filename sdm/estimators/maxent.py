@@ -1,4 +1,4 @@
-"""`Maxent`: a species from presences and background, with scikit-learn's conventions (and without importing it)."""
+"""`Maxent`: a species from presences and background, with scikit-learn's conventions."""
 
 import logging
 from collections.abc import Sequence
@@ -176,7 +176,8 @@ class Maxent(SpeciesEstimator):
     random_state: int | None = None
 
     def fit_again(self, multiplier: float) -> Self:
-        """Return a fit to the same rows at another multiplier, with the features of this fit and from its weights."""
+        """Return a fit to the same rows at another multiplier, with the features of this fit and started from its
+        weights."""
         again = self.changed(multiplier=multiplier)
         again.check_options()
         again.__dict__ |= {name: self.__dict__[name] for name in _COMMON if name in self.__dict__}
@@ -184,7 +185,7 @@ class Maxent(SpeciesEstimator):
         return again._fit_built(self.coef_)
 
     def warm_start(self) -> Model | None:
-        """Return the model that fits to parts of the rows can start from, if only few features have a weight."""
+        """Return the model as a start for fits to parts of the rows, if its penalty gives sparse weights, else None."""
         return self.model_ if self.problem_.penalty.sparse else None
 
     def _fit_data(
@@ -211,7 +212,7 @@ class Maxent(SpeciesEstimator):
         return self
 
     def _choose_entropy(self, data: TrainingData) -> tuple[float, list[OrderTrial]]:
-        """Return the order of the entropy: as given, or by the loss at held-out presences; and the orders tried."""
+        """Return the order of the entropy, fixed or chosen by the loss at held-out presences, and the candidates."""
         if self.entropy != "auto":
             return Entropy(cast(float, self.entropy)).alpha, []
         cells = np.random.default_rng([self.used_seed, 6]).permutation(np.flatnonzero(data.sample))
@@ -231,7 +232,8 @@ class Maxent(SpeciesEstimator):
         return choose_order(losses, data.sample[cells])
 
     def _build(self, data: TrainingData, classes: str, rectified: int = 0) -> "BuiltFeatures":
-        """Return the features of the classes and random rectified ones, without copies, and notes on dropped ones."""
+        """Return the features of the classes and random ReLU features, without duplicates, with notes on dropped
+        ones."""
         empty = self._rule() == "maxnet" and self.regularization != "none"
         rng = np.random.default_rng(self.used_seed)
         ridges = [RidgeFamily.rectified(data.domain, rectified, rng)] if rectified else []
@@ -244,7 +246,7 @@ class Maxent(SpeciesEstimator):
         return BuiltFeatures(features_text(classes, rectified), features, beta[keep], _notes(data, every, copies))
 
     def _solve(self, problem: Problem, start: SpeciesEstimator | Model | Array | None = None) -> Solution:
-        """Solve a problem with the chosen solver, from earlier weights, or those of an earlier model."""
+        """Solve a problem with the chosen solver, starting from weights or from an earlier model."""
         options: Numbers = {"tolerance": self.tolerance}
         if self.max_iterations is not None:
             options["max_iterations"] = int(self.max_iterations)
@@ -264,7 +266,7 @@ class Maxent(SpeciesEstimator):
         return self._multiplied(self._unit_penalties(features, sample, size))
 
     def _unit_penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
-        """Return them at a multiplier of one."""
+        """Return the β of every feature by the rule at a multiplier of one."""
         if self.regularization == "none":
             return np.ones(features.size)
         return penalty_weights(
@@ -278,18 +280,18 @@ class Maxent(SpeciesEstimator):
         )
 
     def _multiplied(self, beta: Array) -> Array:
-        """Return penalties by rule at the multiplier."""
+        """Return penalties of a rule times the multiplier."""
         if self.regularization == "none":
             return beta
         check_multiplier(float(self.multiplier))
         return float(self.multiplier) * beta
 
     def _since(self) -> dict[str, float]:
-        """Return the numbers of presences from which feature classes are taken."""
+        """Return the numbers of presences from which feature classes are included."""
         return {"q": self.quadratic_from, "h": self.hinge_from, "p": self.product_from}
 
     def _penalty_shape(self, features: FeatureSet, beta: Array, size: float) -> tuple[Numbers, list[str]]:
-        """Return the parameters of a penalty other than β, as given or by the theory, and notes on them."""
+        """Return the parameters of a penalty other than β, from the arguments or the theory, and notes on them."""
         shape: Numbers = {name: getattr(self, name) for name in ("smoothing", "ratio", "ridge", "power")}
         notes = theory_notes(self._rule(), features)
         if self.regularization == "mahalanobis":
@@ -317,7 +319,7 @@ class Maxent(SpeciesEstimator):
         return default_joining(self.knots)
 
     def check_options(self) -> None:
-        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        """Raise OptionError for parameters that are out of range or contradict each other; data are not needed."""
         check_knots(self.knots)
         expect_one_of("solver", self.solver, SOLVERS)
         super().check_options()
@@ -330,8 +332,7 @@ class Maxent(SpeciesEstimator):
 
 @dataclass(frozen=True)
 class BuiltFeatures:
-    """The classes of the features of a fit, the features without copies, their β by rule at a multiplier of one, and
-    notes on those that were dropped."""
+    """The feature classes of a fit, the features without duplicates, their β at a multiplier of one, and notes."""
 
     classes: str
     features: FeatureSet
@@ -340,7 +341,7 @@ class BuiltFeatures:
 
     @cached_property
     def pool(self) -> ColumnPool:
-        """The columns that fits to these features looked at, for the next one."""
+        """Return the columns that earlier fits to these features used, for the next fit."""
         return ColumnPool(self.features)
 
 
@@ -350,12 +351,13 @@ def order_notes(order: float, trials: list[OrderTrial]) -> list[str]:
 
 
 def default_joining(knots: Knots) -> str:
-    """Return which presences join the background by default: as in maxnet with its knots, else as in Java Maxent."""
+    """Return the presences that are added to the background by default: as in maxnet with its knots, else as in Java
+    Maxent."""
     return "distinct" if knots == "maxnet" else "all"
 
 
 def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> list[str]:
-    """Say what was dropped."""
+    """Return notes on dropped variables and features."""
     domain = data.domain
     notes = constant_variables(domain, "over the whole domain")
     if copies:
@@ -369,5 +371,5 @@ def _notes(data: TrainingData, features: FeatureSet, copies: dict[int, int]) -> 
 
 
 def _alone(size: int, copies: dict[int, int]) -> list[NDArray[np.bool_]]:
-    """Mark the first feature that is a copy, alone, and the one that it is a copy of."""
+    """Return a mask of the first duplicate feature, and a mask of the feature that it duplicates."""
     return [np.arange(size) == j for j in min(copies.items())]

@@ -1,4 +1,4 @@
-"""From a fit to the parts of its model: variables, and the features that have a weight; and back, to start from it."""
+"""Convert a fit to the parts of its model (variables, features with weights), and a model to a start."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ def model_variables(domain: Domain, encoder: Encoder) -> tuple[ModelVariable, ..
 
 
 def constant_variables(domain: Domain, where: str) -> list[str]:
-    """Return a note for every variable that has one value, and so no feature."""
+    """Return a note for every variable with a single value, which has no feature."""
     constant = [a for a in domain.variables if a.values.size < 2]
     return [f"variable '{a.name}' has one value ({a.lo:g}) {where}: dropped" for a in constant]
 
@@ -62,7 +62,7 @@ def _typical(domain: Domain, mass: Array) -> list[float]:
 
 
 def feature_names(families: Sequence[Family], variables: Sequence[ModelVariable]) -> list[str]:
-    """Return the name of every feature of some families, with or without a weight."""
+    """Return the name of every feature of the families, including features of weight zero."""
     names = [variable.name for variable in variables]
     labels = {v: named for v, a in enumerate(variables) if (named := a.names_by_code) is not None}
     out: list[str] = []
@@ -79,8 +79,10 @@ def feature_names(families: Sequence[Family], variables: Sequence[ModelVariable]
 
 
 def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shapes, Array]:
-    """Return the features with a weight in any row of `coef`, and their weights: terms, then trees, monomials and
-    ridges."""
+    """Return the features with a weight in any row of `coef`, and their weights.
+
+    Terms come first, then trees, monomials and ridges.
+    """
     terms = [Terms.build(0, np.empty(0, dtype=np.int32))]
     ordinary: list[int] = []
     trees: list[int] = []
@@ -110,14 +112,14 @@ def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shape
 
 
 def weighted_features(families: Sequence[Family], weights: Array) -> tuple[Terms, Shapes]:
-    """Return the features that have a weight, with it."""
+    """Return the features with a nonzero weight, and their weights."""
     terms, shapes, (used,) = used_features(families, weights[None, :])
     ordinary, rest = np.split(used, [len(terms)])
     return replace(terms, weight=ordinary), shapes.with_weight(rest)
 
 
 def carried_weights(earlier: Model, features: FeatureSet) -> Array:
-    """Return start weights: those of an earlier model, for the features that are here too, rescaled to this domain."""
+    """Return start weights from an earlier model for the features that both share, rescaled to the new domain."""
     position = {a.name: v for v, a in enumerate(features.domain.variables)} | {None: -1}
     drawn = np.repeat([isinstance(f, RidgeFamily) for f in features.families], np.diff(features.offsets)).astype(bool)
     listed = [family.terms() for family in features.families if not isinstance(family, RidgeFamily)]
@@ -137,7 +139,7 @@ def carried_weights(earlier: Model, features: FeatureSet) -> Array:
 
 
 def _carried_ridges(old: Ridges, ridges: Ridges) -> Array:
-    """Return the weights of ridges that were drawn alike, rescaled from one range to the other."""
+    """Return the weights of ridges with the same direction, rescaled from one range to the other."""
     known = {(a.tobytes(), b): raw for a, b, raw in zip(old.directions, old.bend, old.weight * old.slopes)}
     raw = [known.get((a.tobytes(), b), 0.0) for a, b in zip(ridges.directions, ridges.bend)]
     return np.array(raw) / ridges.slopes

@@ -1,11 +1,11 @@
-"""`OnAxes`: a species on the axes of a group: one of the group, or a new one with few records.
+"""`OnAxes`: a species on the axes of a group; either a member of the group or a new species with few records.
 
-With the axes `A` of a group fixed, balanced as the nuclear norm has them, its problem for one species is
+With the axes `A` of a group fixed, balanced as in the nuclear norm, the problem for one species is
 
     min_b  ln Σ_i q_i e^{z_i·b} − z̃·b + μ/(2π) ‖b‖²
 
-with `z` the sites on the axes and `π` the species' share of all records: strictly convex in a few numbers. For a
-species of the group its solution is the place that the fit of the group gave it.
+with the sites `z` on the axes and the species' share `π` of all records. It is strictly convex in a few numbers. For a
+member of the group its solution is the species' place in the fit of the group.
 """
 
 from collections.abc import Mapping
@@ -66,7 +66,7 @@ class OnAxes(SpeciesEstimator):
     without: Mapping[str, GroupModel] | None = None
 
     def settings(self) -> Numbers:
-        """Return the parameters as JSON can hold them: the group by what it was fitted with."""
+        """Return the parameters as JSON values, with the identity of the group."""
         settings: Numbers = {"species": self.species, "group": self.group.identity, "axes": self.group.rank}
         names = ("tolerance", "add_presences", "prevalence", "unseen", "temperature")
         return settings | {"categorical": list(self.categorical)} | {name: getattr(self, name) for name in names}
@@ -118,24 +118,24 @@ class OnAxes(SpeciesEstimator):
         return self
 
     def _certificate(self, features: int) -> Numbers:
-        """Return what the duality gap covers: all species of the group together, or the slopes along given axes."""
+        """Return the coverage of the duality gap: all species of the group together, or the slopes along fixed axes."""
         gap = self.solution_.gap
         return certified_group(gap) if self.species is not None else certified(gap, "all slopes along the given axes")
 
     @property
     def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
+        """Return the name of every feature, in the order of `coef_`."""
         return self.model_.feature_names
 
 
 def _titled(variables: tuple[ModelVariable, ...], data: TrainingData) -> tuple[ModelVariable, ...]:
-    """Return the variables of the group, whose ranges predictions are held to, with the names of categories here."""
+    """Return the variables and ranges of the group, with the names of categories of the data."""
     return tuple(replace(a, labels=data.encoder.labels.get(a.name, a.labels)) for a in variables)
 
 
 @dataclass(frozen=True)
 class Placed:
-    """The slopes of a species along the axes of its group, and how far their value can be from the optimum."""
+    """The slopes of a species along the axes of its group, the duality gap and the number of steps."""
 
     place: Array
     gap: float
@@ -143,7 +143,7 @@ class Placed:
 
 
 def place_penalty(group: GroupModel, size: float) -> float:
-    """Return `μ/(2π)` for a species with an (effective) number of records."""
+    """Return `μ/(2π)` for a species with the given (effective) number of records."""
     return group.penalty * (float(group.records.sum()) + size) / (2.0 * size)
 
 
@@ -156,8 +156,11 @@ def place_root(group: GroupModel) -> Array:
 
 
 def place_species(group: GroupModel, axes: Array, q0: Array, sample: Array, size: float) -> Placed:
-    """Place a species on the axes of a group from where its records are: `axes` (r, n) are the sites on the axes, `q0`
-    and `sample` the base measure and the records on them. The gap comes from the strength of the penalty."""
+    """Place a species on the axes of a group by its records.
+
+    `axes` (r, n) are the sites on the axes, `q0` and `sample` the base measure and the records on the sites. The gap
+    follows from the strong convexity of the penalty.
+    """
     if not group.rank:
         return Placed(np.zeros(0), 0.0, 0)
     root = place_root(group)

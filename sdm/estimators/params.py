@@ -1,4 +1,4 @@
-"""Scikit-learn's conventions, without scikit-learn: constructor arguments as parameters, its errors and warnings."""
+"""Scikit-learn's conventions without a dependency on it: parameters, errors and warnings."""
 
 import inspect
 import os
@@ -32,7 +32,7 @@ def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
 
 
 def not_fitted(name: str) -> SdmNotFittedError:
-    """Return the error of an estimator that is not fitted; where scikit-learn is loaded it is its error too."""
+    """Return the error for an unfitted estimator; if scikit-learn is loaded, it is also an instance of its error."""
     text = f"this {name} is not fitted yet: call fit(X, y) first"
     sklearn_error = _of_sklearn("NotFittedError")
     if sklearn_error is None:
@@ -42,13 +42,13 @@ def not_fitted(name: str) -> SdmNotFittedError:
 
 
 def warn_of_column(stacklevel: int = 4) -> None:
-    """Warn of labels that came as a column of a table."""
+    """Warn of labels that are a column of a table."""
     text = "A column-vector y was passed when a 1d array was expected: give y as one row of labels, y.ravel()"
     warnings.warn(text, _of_sklearn("DataConversionWarning") or UserWarning, stacklevel=stacklevel)
 
 
 def warn_renamed(old: str, new: str, removed: str) -> None:
-    """Warn of a name that was in use before, and will be gone in a version."""
+    """Warn of a deprecated name that a later version removes."""
     text = f"{old} is now called {new}: the former name will be gone in version {removed}"
     warnings.warn(text, FutureWarning, stacklevel=3)
 
@@ -66,7 +66,7 @@ class Parameters:
         return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
     def changed(self, **params: Any) -> Self:
-        """Return an estimator that is not fitted, with these parameters changed."""
+        """Return an unfitted copy with changed parameters."""
         return type(self)(**self.get_params()).set_params(**params)
 
     def set_params(self, **params: Any) -> Self:
@@ -79,7 +79,7 @@ class Parameters:
         return self
 
     def for_fold(self, name: str) -> Self:
-        """Return the estimator for a fold; most are the same for all."""
+        """Return the estimator for a fold; by default it is the same for all folds."""
         return self
 
     def settings(self) -> Numbers:
@@ -92,7 +92,7 @@ class Parameters:
 
     @property
     def used_seed(self) -> int:
-        """The seed: `random_state`, as scikit-learn calls it, where that is given, and else `seed`."""
+        """Return the seed in use: `random_state`, scikit-learn's name, if it is set, else `seed`."""
         names = [name for name in ("random_state", "seed") if hasattr(self, name)]
         if not names:
             raise AttributeError(f"{type(self).__name__} has no seed")
@@ -105,7 +105,7 @@ class Parameters:
         raise OptionError("seed=None: expected a whole number from 0 on")
 
     def check_numbers(self, limits: Limits, words: Mapping[str, Any]) -> None:
-        """Raise OptionError for a parameter that is neither a number within its limits nor its word, such as "auto"."""
+        """Raise OptionError for a parameter that is neither within its limits nor its special value, such as "auto"."""
         for name, (low, high, text) in limits.items():
             value = getattr(self, name)
             if name in words and (value is words[name] or (isinstance(value, str) and value == words[name])):
@@ -121,7 +121,7 @@ class Parameters:
 
 
 class TableReader(Parameters):
-    """Whatever is fitted to a table, and remembers its columns."""
+    """Base class of objects that are fitted to a table and check its columns afterwards."""
 
     fitted_attribute = "model_"  # there is one after fit, and none before
     feature_names_in_: NDArray[np.object_]
@@ -131,8 +131,7 @@ class TableReader(Parameters):
             raise not_fitted(type(self).__name__)
 
     def _learn(self, X: TableLike) -> tuple[Encoder, Array]:
-        """Return how the columns of a table become numbers, and the numbers; note how many there are, and their names
-        where they have some."""
+        """Return the encoder of a table and its numeric values; store the number of columns and their names."""
         encoder = Encoder.learn(X, getattr(self, "categorical", ()))
         x = encoder.encode(X)
         if not len(encoder.names):
@@ -151,7 +150,7 @@ class TableReader(Parameters):
         return encoder, x
 
     def _checked(self, X: TableLike) -> Any:
-        """Return a table to predict from, if the estimator is fitted and the table has as many columns as it knows."""
+        """Return a table to predict from; refuse tables with another number of columns, and unfitted estimators."""
         self._require_fit()
         table = as_table(X)
         if isinstance(table, np.ndarray) and table.shape[1] != self.n_features_in_:
@@ -168,7 +167,7 @@ class TableReader(Parameters):
         return hasattr(self, self.fitted_attribute)
 
     def __sklearn_tags__(self) -> "Tags":
-        """Describe the estimator to scikit-learn, which is what calls this."""
+        """Return the tags of the estimator for scikit-learn."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         named = bool(len(getattr(self, "categorical", ())))  # text is for columns that were named
@@ -177,7 +176,7 @@ class TableReader(Parameters):
 
 
 class Estimator(TableReader):
-    """An estimator whose fit leaves a model in `model_`."""
+    """An estimator with a fitted model in `model_`."""
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model to a file; `sdm.load_model` reads it.
@@ -196,12 +195,12 @@ class Estimator(TableReader):
 
 
 class Classifier(Estimator):
-    """An estimator that scikit-learn takes for a classifier."""
+    """An estimator that scikit-learn treats as a classifier."""
 
     multi_class = True
 
     def __sklearn_tags__(self) -> "Tags":
-        """Describe the estimator to scikit-learn, which is what calls this."""
+        """Return the tags of the estimator for scikit-learn."""
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -211,12 +210,12 @@ class Classifier(Estimator):
 
 
 def _numbered(table: Any) -> bool:
-    """Tell whether a data frame has the names that columns without a name get: x0, x1, …"""
+    """Return whether a data frame has the default names of unnamed columns: x0, x1, …"""
     return {f"x{v}" for v in range(len(table.columns))} <= set(column_names(table))
 
 
 def _without_names(table: Any, name: str) -> Any:
-    """Return a data frame as an array, with scikit-learn's warning: the columns are taken by their order."""
+    """Return a data frame as an array, with scikit-learn's warning that columns are matched by position."""
     text = f"X has feature names, but {name} was fitted without feature names: columns are taken in their order"
     warnings.warn(text, UserWarning, stacklevel=4)
     return table.to_numpy()
@@ -238,13 +237,13 @@ EXPECTED = "expected 1 for presences and 0 for background"
 def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np.bool_]]:
     """Return the two labels `(2,)` and a mask `(rows,)` of the presences.
 
-    Labels are 1 and 0, True and False, or any two numbers: the larger is the presence. Which of two words would be it
-    is not clear, so text is refused.
+    Labels are 1 and 0, True and False, or any two numbers: the larger one is the presence. Text is refused because its
+    order is ambiguous.
 
     Raises
     ------
     DataError
-        For labels of another number than rows, of more than two values, or of one value.
+        If the number of labels is not the number of rows, or there are not exactly two values.
     """
     values = one_label_per_row(y, rows)
     if values.dtype.kind not in "biuf":
@@ -265,7 +264,7 @@ def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np
 
 
 def presences_among(y: ArrayLike | None, rows: int, classes: AnyArray) -> NDArray[np.bool_]:
-    """Return a mask of the presences, of labels that a fit had: there may be presences alone, or background alone."""
+    """Return a mask of the presences; labels are from the fit, and may be presences alone or background alone."""
     values = one_label_per_row(y, rows)
     if odd := [value for value in np.unique(values).tolist() if value not in classes.tolist()]:
         raise LabelError(f"y has {odd[0]!r} among its labels; the model was fitted to {classes.tolist()}")
@@ -274,7 +273,7 @@ def presences_among(y: ArrayLike | None, rows: int, classes: AnyArray) -> NDArra
 
 
 def one_label_per_row(y: ArrayLike | None, rows: int) -> AnyArray:
-    """Return labels as an array `(rows,)`; a column of them is taken with a warning."""
+    """Return labels as an array `(rows,)`; a single column is accepted with a warning."""
     if y is None:
         raise MismatchError("y is None: this estimator requires y to be passed, but the target y is None")
     if hasattr(y, "tocsr"):

@@ -1,4 +1,4 @@
-"""From labelled rows to a domain and a sample on it."""
+"""Convert labelled rows to a domain and a sample on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ _TRACE = 1e-9  # base measure of a cell that is not part of the background, rela
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What a fit works on: the encoder, the domain, the sample on it, its effective size, and its presences.
+    """The data of a fit: encoder, domain, sample on the domain, effective sample size and number of presences.
 
-    The background comes first among the domain's cells: `n_background` of them.
+    The first `n_background` cells of the domain are the background.
     """
 
     encoder: Encoder
@@ -34,7 +34,7 @@ class TrainingData:
 
     @cached_property
     def reference(self) -> Reference | None:
-        """The environment, which every model that is fitted to it keeps."""
+        """Return the training environment, which every fitted model stores."""
         return training_reference(self.domain, [self.sample])
 
 
@@ -47,11 +47,11 @@ def build_domain(
     add: str,
     base: Array | None = None,
 ) -> tuple[Domain, Array, float]:
-    """Make the domain (background and presences), the empirical distribution on it, and the sample's effective size.
+    """Return the domain (background and presences), the empirical distribution on it, and the effective sample size.
 
-    `weight` is a presence's weight in the sample, a background row's base measure (added presences get its mean),
-    unless `base` has the base measure of every row. `add` is "all": every presence joins the background, as in Java
-    Maxent; "distinct": only those that it does not hold yet, as in maxnet; or "none".
+    `weight` is the weight of a presence in the sample, and the base measure of a background row. Added presences get
+    the mean base measure, unless `base` has the base measure of every row. `add` is "all" (every presence is added to
+    the background, as in Java Maxent), "distinct" (only presences with new values, as in maxnet), or "none".
     """
     for name, values in (("sample_weight", weight), ("base_weight", base)):
         if values is not None and values.shape != present.shape:
@@ -84,8 +84,7 @@ def build_domain(
 
 
 def _within(presences: Array, cells: Array, names: Sequence[str], categorical: Sequence[str]) -> Array:
-    """Return the presences with continuous variables held at the limits of the background; refuse categories that it
-    does not have."""
+    """Return the presences with continuous variables limited to the range of the background; refuse new categories."""
     inside = np.clip(presences, cells.min(axis=0), cells.max(axis=0))
     for v, name in enumerate(names):
         if name in categorical:
@@ -101,7 +100,7 @@ def _within(presences: Array, cells: Array, names: Sequence[str], categorical: S
 def without_empty(
     x: Array, present: NDArray[np.bool_], weight: Array | None, base: Array | None
 ) -> tuple[Array, NDArray[np.bool_], Array | None, Array | None]:
-    """Return the rows without background points of weight zero (where weights are those of the base measure)."""
+    """Return the rows without background points of weight zero, if weights are base measures."""
     if weight is None or base is not None or weight.shape != present.shape or not np.any(weight == 0):
         return x, present, weight, base
     keep = present | (weight != 0)
@@ -113,7 +112,7 @@ def without_empty(
 def effective_size(shares: Array) -> float:
     """Return the effective number of shares, `1/Σ w²` (Kish 1965): exactly `n` for `n` equal ones.
 
-    Rounding must not decide: with 10, 15 or 80 presences a feature class begins.
+    Values within rounding of a whole number are rounded, because feature classes begin at 10, 15 or 80 presences.
     """
     size = float(1.0 / np.sum(shares**2))
     return float(round(size)) if abs(size - round(size)) <= 1e-9 * size else size
@@ -133,7 +132,7 @@ def _shares(weight: Array | None, present: NDArray[np.bool_]) -> Array:
 
 
 def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return for each presence its cell's position, and which presences are distinct and not among the cells."""
+    """Return the cell of each presence, and the positions of distinct presences that are not among the cells."""
     shared = np.ones(len(cells), dtype=bool)
     for v in range(cells.shape[1]):
         shared[shared] = np.isin(cells[shared, v], presences[:, v])

@@ -1,4 +1,4 @@
-"""`SharedMaxent`: one convex fit for a group of species, whose responses share a few axes of the environment."""
+"""`SharedMaxent`: one convex fit for a group of species whose responses share a few axes of the environment."""
 
 import os
 from collections.abc import Sequence
@@ -131,18 +131,30 @@ class SharedMaxent(Estimator):
         Parameters
         ----------
         X : (n, V) array or data frame
+            Variables at records and sites, without missing values.
         y : (n,) array
             The species of each row; None, an empty text or NaN for background sites.
         sample_weight : (n,) array, optional
-            Weight of each record; background rows have none.
+            Weights of the records; the values of background rows are ignored.
         base_weight : (n,) array, optional
-            Base measure of every row, such as sampling effort; by default all are equal. A record at a place (values of
-            the variables) that no site has joins the sites, with the S-th part of its weight, S being the number of
-            species; else the base measure would follow the number of species.
+            Base measure of every row, such as sampling effort; by default all are equal. A record with values that no
+            site has joins the sites with one S-th of its weight. Otherwise the base measure would grow with the number
+            of species S.
         blocks : (n,) array of int, optional
             Block of each row, for ``strength="auto"``; by default five random ones.
         progress : callable, optional
-            Told how far the choice of the strength is.
+            Called with the number of finished steps, the total and a text, while the strength is chosen.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        OptionError
+            If a parameter is out of range.
+        DataError
+            If X has missing values, an array has the wrong shape, or there are too few records to choose a strength.
         """
         self.check_options()
         encoder, x = self._learn(X)
@@ -164,7 +176,7 @@ class SharedMaxent(Estimator):
         return self
 
     def _features(self, group: "GroupData", classes: str, rectified: int) -> FeatureSet:
-        """Return the features: those of place are waves and nothing else."""
+        """Return the features; the variables of place have waves only."""
         domain, rng = group.domain, np.random.default_rng(self.used_seed)
         place = [v for v, variable in enumerate(domain.variables) if is_place(variable.name)]
         ridges = []
@@ -280,8 +292,10 @@ class SharedMaxent(Estimator):
         return self.model_.values(table, scale)
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return the mean log density ratio of the records to the sites, in nats per record; rows without a species, or
-        with one that the model does not know, do not count."""
+        """Return the mean log density ratio of the records to the sites, in nats per record.
+
+        Rows without a species of the model are ignored.
+        """
         table = self._checked(X)
         theta = self.model_.values(table, "link") + np.log(self.model_.n_domain)
         number = {name: s for s, name in enumerate(self.species_)}
@@ -293,17 +307,17 @@ class SharedMaxent(Estimator):
 
     @property
     def fit_(self) -> SharedFit:
-        """The former name of `solution_`."""
+        """Return `solution_`; deprecated name."""
         warn_renamed("SharedMaxent.fit_", "solution_", "0.3")
         return self.solution_
 
     @property
     def feature_names_(self) -> list[str]:
-        """The name of every feature."""
+        """Return the name of every feature."""
         return feature_names(self.features_.features.families, self.model_.variables)
 
     def check_options(self) -> None:
-        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        """Raise OptionError for parameters that are out of range or contradict each other; data are not needed."""
         check_knots(self.knots)
         _ = self.used_seed
         self.check_numbers(_NUMBERS, {"strength": "auto", "own": None})
@@ -313,7 +327,7 @@ class SharedMaxent(Estimator):
 
 @dataclass(frozen=True)
 class Standardised:
-    """Features at every cell, centred and divided by their deviation; those that do not vary are left out."""
+    """Non-constant features at every cell, centred and divided by their standard deviation."""
 
     features: FeatureSet
     phi: Array
@@ -323,7 +337,7 @@ class Standardised:
 
     @classmethod
     def of(cls, built: FeatureSet) -> "Standardised":
-        """Return the features of a set at the cells of its domain."""
+        """Return the standardised features of a set at the cells of its domain."""
         q = built.domain.q0
         columns = np.column_stack([built.column(j) for j in range(built.size)])
         centre = q @ columns
@@ -344,7 +358,7 @@ class Standardised:
 
 @dataclass(frozen=True)
 class GroupData:
-    """Sites and the records of a group, as cells without copies."""
+    """Sites and the records of a group, as cells without duplicates."""
 
     encoder: Encoder
     domain: Domain
@@ -360,7 +374,7 @@ class GroupData:
         return np.random.default_rng(1).permutation(np.arange(self.domain.n) % folds)
 
     def block_of_cells(self, blocks: AnyArray) -> NDArray[np.int64]:
-        """Return the block of each cell, numbered from 0 on: that of the first of its rows."""
+        """Return the block of each cell, numbered from 0 on: the block of its first row."""
         if blocks.shape != self.cell.shape:
             raise MismatchError(f"blocks has shape {blocks.shape}, expected one for each of {self.cell.size:,} rows")
         _, numbers = np.unique(blocks, return_inverse=True)
@@ -376,7 +390,7 @@ def group_data(
     sample_weight: ArrayLike | None,
     base_weight: ArrayLike | None,
 ) -> GroupData:
-    """Turn rows with species into cells, a base measure and samples."""
+    """Convert rows with species to cells, a base measure and samples."""
     labels = _species_of(species, len(x))
     names = tuple(dict.fromkeys(label for label in labels if label))
     if not names:
@@ -422,7 +436,7 @@ def _species_of(species: ArrayLike, rows: int) -> list[str]:
 
 
 def _plain(family: Family, place: Sequence[int]) -> NDArray[np.bool_]:
-    """Tell which features have nothing to do with place; random ones were drawn as they are wanted."""
+    """Return a mask of the features that do not depend on place; random features were drawn without it."""
     if isinstance(family, RidgeFamily):
         return np.ones(family.size, dtype=bool)
     terms = family.terms()

@@ -1,4 +1,4 @@
-"""`SpeciesEstimator`: what all estimators of one species have: parameters, reading of rows, predictions."""
+"""`SpeciesEstimator`: parameters, input and predictions that all estimators of one species share."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ _OPTIONAL = dict.fromkeys(("max_iterations", "ridge", *TABLE_LIMITS))
 
 
 class FittedSpecies(Classifier):
-    """What a fit of one species leaves."""
+    """Attributes of a fitted estimator of one species."""
 
     multi_class = False
 
@@ -60,7 +60,7 @@ class FittedSpecies(Classifier):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SpeciesEstimator(FittedSpecies):
-    """An estimator of one species from presences and background; `Maxent` explains the parameters."""
+    """An estimator of one species from presences and background; see `Maxent` for the parameters."""
 
     categorical: Sequence[str | int] = ()
     tolerance: float = 1e-6
@@ -103,11 +103,11 @@ class SpeciesEstimator(FittedSpecies):
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
 
     def fit_again(self, multiplier: float) -> Self | None:
-        """Return a fit to the same rows at another multiplier; None if an estimator has to read its rows again."""
+        """Return a fit to the same rows at another multiplier; None if the estimator has to read its rows again."""
         return None
 
     def warm_start(self) -> Model | None:
-        """Return the model that fits to parts of the rows can start from; None if they gain nothing by it."""
+        """Return a model as a start for fits to parts of the rows; None if it does not save time."""
         return None
 
     @abstractmethod
@@ -125,7 +125,7 @@ class SpeciesEstimator(FittedSpecies):
         return Solution(status, self.coef_, objective, gap, *spent, tau, p)
 
     def check_options(self) -> None:
-        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        """Raise OptionError for parameters that are out of range or contradict each other; data are not needed."""
         expect_one_of("unseen", self.unseen, UNSEEN)
         if self.add_presences not in (None, *ADD):
             raise OptionError(f"add_presences={self.add_presences!r}: expected one of {', '.join(ADD)}")
@@ -140,7 +140,7 @@ class SpeciesEstimator(FittedSpecies):
     def _read(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None, base_weight: ArrayLike | None = None
     ) -> TrainingData:
-        """Turn labelled rows into a domain and a sample."""
+        """Convert labelled rows to a domain and a sample."""
         encoder, values = self._learn(X)
         self.classes_, present = read_presences(y, values.shape[0])
         weight, base = (None if w is None else np.asarray(w, dtype=np.float64) for w in (sample_weight, base_weight))
@@ -150,11 +150,11 @@ class SpeciesEstimator(FittedSpecies):
         return TrainingData(encoder, domain, sample, size, int(present.sum()), int((~present).sum()))
 
     def _default_joining(self) -> str:
-        """Return which presences join the background by default."""
+        """Return the presences that are added to the background by default."""
         return "all"
 
     def _problem_model(self, problem: Problem, record: Numbers) -> Model:
-        """Return the model that predicts, from the features and weights of a problem that was solved."""
+        """Return the model of a solved problem, from its features and weights."""
         features, weights, objective = problem.features, self.coef_, self.solution_.objective
         record = {
             **record,
@@ -202,17 +202,17 @@ class SpeciesEstimator(FittedSpecies):
         return with_temperature(model, scores(), domain.q0, float(self.temperature))
 
     def _certificate(self, features: int) -> Numbers:
-        """Return what the duality gap covers: by default all weights of all features."""
+        """Return the coverage of the duality gap: by default all weights of all features."""
         return certified(self.solution_.gap, f"all {features:,} features")
 
     @property
     def domain_(self) -> Domain:
-        """The cells that the model was fitted to."""
+        """Return the cells that the model was fitted to."""
         return self._data.domain
 
     @property
     def feature_names_(self) -> list[str]:
-        """The name of every feature, in the order of `coef_`."""
+        """Return the name of every feature, in the order of `coef_`."""
         return feature_names(self.feature_set_.families, self.model_.variables)
 
     def predict(self, X: TableLike, scale: str = "cloglog", clamp: bool = True) -> Array:
@@ -221,17 +221,22 @@ class SpeciesEstimator(FittedSpecies):
         Parameters
         ----------
         X : (n, V) array or data frame
-            Raw values of the variables. A data frame's columns are matched by name.
+            Raw values of the variables; a data frame's columns are matched by name.
         scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
-            cloglog and logistic are from 0 to 1, cumulative from 0 to 100 (per cent), raw sums to one over the cells
-            that the model was fitted to, and link is its logarithm.
+            cloglog and logistic are from 0 to 1, cumulative is from 0 to 100 (per cent). raw sums to one over the
+            training cells, and link is its logarithm.
         clamp : bool
-            Hold variables at the limits of their training ranges.
+            Limit variables to their training ranges.
 
         Returns
         -------
         (n,) array
             NaN where a variable is missing.
+
+        Raises
+        ------
+        DataError
+            If the estimator is not fitted, or X has other columns than the fit.
         """
         table = self._checked(X)
         return self.model_.predict(table, scale, clamp)
@@ -258,7 +263,7 @@ class SpeciesEstimator(FittedSpecies):
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean log density ratio of the presences to the training domain: the (test) gain, in nats.
 
-        Minus infinity if a presence falls where an entropy above 1 puts the density at zero.
+        It is minus infinity if a presence is at a point where an entropy above 1 gives a density of zero.
         """
         table = self._checked(X)
         x = self._data.encoder.encode(table)

@@ -1,4 +1,4 @@
-"""`StructMaxent`: trees and monomials inside maxent, each family paying for its complexity."""
+"""`StructMaxent`: maxent with trees and monomials, with a penalty by the complexity of each family."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -109,7 +109,7 @@ class StructMaxent(SpeciesEstimator):
     def _fit_data(
         self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
     ) -> Self:
-        """Fit to a domain and a sample; `start` is not used, since features are found anew."""
+        """Fit to a domain and a sample; `start` is not used, since the features are searched again."""
         self._data = data
         ordinary, growing = parse_families(self.families, data.size)
         if not ordinary and self.lam == np.inf:
@@ -131,7 +131,7 @@ class StructMaxent(SpeciesEstimator):
         return self
 
     def _plain(self, classes: str) -> Maxent:
-        """Return the model of the ordinary classes alone, whose penalties they have."""
+        """Return the model of the ordinary classes alone, with the same penalties."""
         names = ("multiplier", "entropy", "knots", "tolerance", "max_iterations")
         return Maxent(classes or "l", seed=self.used_seed, **{name: getattr(self, name) for name in names})
 
@@ -157,7 +157,7 @@ class StructMaxent(SpeciesEstimator):
         return [f"{', '.join(growing)}: dropped, because {why}"]
 
     def _certificate(self, features: int) -> Numbers:
-        """Return what the duality gap covers: the features found, if there are growing families."""
+        """Return the coverage of the duality gap: with growing families, the features that the search found."""
         families = [oracle.name for oracle in self.growth_.oracles]
         return certified_found(self.solution_.gap, features, families) if families else super()._certificate(features)
 
@@ -165,7 +165,7 @@ class StructMaxent(SpeciesEstimator):
         return default_joining(self.knots)
 
     def check_options(self) -> None:
-        """Raise for parameters that cannot be, or do not go together; data are not needed."""
+        """Raise OptionError for parameters that are out of range or contradict each other; data are not needed."""
         check_knots(self.knots)
         super().check_options()
         for name in ("lam", "beta"):
@@ -190,7 +190,7 @@ class StructMaxent(SpeciesEstimator):
         return FamilyPenalty.from_bounds(1.0, 0.0, oracles, data.size).bounds
 
     def _parts(self, data: TrainingData, ordinary: str, growing: dict[str, int]) -> "StructuralParts":
-        """Prepare the parts that all problems on a domain share."""
+        """Return the parts that all problems on a domain share."""
         oracles, plain = make_oracles(data.domain, growing), self._plain(ordinary)
         built = plain._build(data, ordinary) if ordinary else None
         features, notes = (None, []) if built is None else (built.features, built.notes)
@@ -241,7 +241,7 @@ class StructMaxent(SpeciesEstimator):
 
 @dataclass(frozen=True)
 class StructuralParts:
-    """What all problems on a domain share, whatever the sample and the penalties are."""
+    """The parts that all problems on a domain share, for any sample and penalties."""
 
     plain: Maxent
     domain: Domain
@@ -252,7 +252,7 @@ class StructuralParts:
     notes: list[str]
 
     def growth(self, sample: Array, size: float, lam: float, beta: float) -> Growth:
-        """Begin a problem on a sample."""
+        """Return the initial problem on a sample."""
         beta_finite = np.empty(0) if self.finite is None else self.plain._penalties(self.finite, sample, size)
         features = self.finite or FeatureSet(self.domain, [])
         problem = Problem(features, sample, Entropy(self.entropy), L1(beta_finite))
@@ -260,7 +260,7 @@ class StructuralParts:
 
 
 def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:
-    """Return the data with at most `CHOICE` background cells, drawn at random: enough to choose penalties by."""
+    """Return the data with at most `CHOICE` random background cells, which are enough to choose penalties."""
     if data.n_background <= CHOICE:
         return data
     domain = data.domain
@@ -273,7 +273,7 @@ def _thinned(data: TrainingData, rng: np.random.Generator) -> TrainingData:
 
 
 def _held_out(sample: Array, folds: int, rng: np.random.Generator) -> list[NDArray[np.int64]]:
-    """Divide the cells with presences at random; return for each fold the cells that are held out."""
+    """Divide the cells with presences at random; return the held-out cells of each fold."""
     cells = rng.permutation(np.flatnonzero(sample))
     if folds == 1:
         return [cells[: max(1, round(0.3 * cells.size))]]

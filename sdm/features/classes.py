@@ -30,16 +30,20 @@ _FAMILIES = ("trees", "mono", "exacttrees", "relu")  # whose numbers come after 
 
 
 def auto_classes(presences: float, since: Mapping[str, float] = SINCE) -> str:
-    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80; `since` may have
-    other numbers."""
+    """Return Java Maxent's classes for a number of presences: l, then q from 10, h from 15, p from 80.
+
+    `since` may contain other numbers.
+    """
     return "".join(letter for letter in SINCE if presences >= since.get(letter, SINCE[letter]))
 
 
 def parse_features(
     features: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE
 ) -> tuple[str, int]:
-    """Return the class letters, which may be none, and how many random rectified features there are, of classes as for
-    `parse_classes` with `relu:N` among them, such as ``lqh,relu:1000`` or ``auto,relu:300``."""
+    """Return the class letters (may be empty) and the number of random ReLU features.
+
+    The text is as for `parse_classes`, with `relu:N` in addition, such as ``lqh,relu:1000`` or ``auto,relu:300``.
+    """
     rest, rectified = split_rectified(features)
     if not rectified:
         return parse_classes(features, presences, since), 0
@@ -48,7 +52,7 @@ def parse_features(
 
 
 def split_rectified(features: str | Sequence[str]) -> tuple[list[str], int]:
-    """Return the parts of a text of features other than `relu:N`, and N (0 where there is none)."""
+    """Return the parts of a feature text other than `relu:N`, and N (0 without such a part)."""
     rest, rectified = [], 0
     for part in _parts(features):
         name, colon, count = part.partition(":")
@@ -62,14 +66,14 @@ def split_rectified(features: str | Sequence[str]) -> tuple[list[str], int]:
 
 
 def refuse_rectified(features: str | Sequence[str]) -> None:
-    """Raise where random rectified features are among those of a model that cannot have them."""
+    """Raise for random ReLU features, for models that do not support them."""
     for part in _parts(features):
         if part.partition(":")[0] == "relu":
             raise OptionError(f"features={features!r}: {_NOT_RECTIFIED.format(part)}")
 
 
 def features_text(classes: str, rectified: int) -> str:
-    """Return the text that `parse_features` reads these features from."""
+    """Return the text of these features, for `parse_features`."""
     return ",".join([*([classes] if classes else []), *([f"relu:{rectified}"] if rectified else [])])
 
 
@@ -100,15 +104,17 @@ def parse_classes(features: str | Sequence[str], presences: float, since: Mappin
 
 
 def has_growing(features: str | Sequence[str]) -> bool:
-    """Tell whether trees or monomials are among the features."""
+    """Return whether trees or monomials are among the features."""
     return any(":" in part and not names_variable(part) for part in split_rectified(features)[0])
 
 
 def parse_families(
     text: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE
 ) -> tuple[str, dict[str, int]]:
-    """Return the ordinary class letters (may be none), and the largest size of each growing family, of a text such as
-    `l,q,h,trees:8,mono:4`; `since` as for `auto_classes`."""
+    """Return the ordinary class letters (may be empty) and the largest size of each growing family.
+
+    The text is like `l,q,h,trees:8,mono:4`; `since` is as for `auto_classes`.
+    """
     refuse_rectified(text)
     parts = _parts(text)
     growing: dict[str, int] = {}
@@ -131,7 +137,7 @@ def parse_families(
 
 
 def _parts(features: str | Sequence[str]) -> list[str]:
-    """Return the words of a text of features, or of a list of them, in small letters; one at least."""
+    """Return the lower-case parts of a feature text or list, at least one."""
     listed = features if isinstance(features, str | Iterable) else [features]
     return _words(listed, blank=True) or [""]
 
@@ -143,7 +149,7 @@ def _words(features: str | Iterable[object], blank: bool = False) -> list[str]:
 
 @dataclass(frozen=True)
 class FeatureChoice:
-    """The classes of variables that are named, products that are, and the classes of all other variables."""
+    """The classes of named variables, named products, and the classes of all other variables."""
 
     letters: dict[str, str]
     products: frozenset[frozenset[str]]
@@ -151,7 +157,7 @@ class FeatureChoice:
 
     @classmethod
     def read(cls, text: str) -> "FeatureChoice":
-        """Read a text whose plain parts are letters, as `parse_classes` returns it."""
+        """Read a feature text in which classes without variables are letters, as from `parse_classes`."""
         letters: dict[str, str] = {}
         products, others = set[frozenset[str]](), ""
         for part in filter(None, (part.strip() for part in text.split(","))):
@@ -166,17 +172,19 @@ class FeatureChoice:
 
     @property
     def names(self) -> set[str]:
-        """The variables that are named."""
+        """Return the named variables."""
         return set(self.letters).union(*self.products)
 
     @property
     def classes(self) -> str:
-        """All classes that some variable has."""
+        """Return all classes that a variable has."""
         return self.others + "".join(self.letters.values()) + "p" * bool(self.products)
 
     def has(self, letter: str, variable: "DomainVariable") -> bool:
-        """Tell whether a variable has a class of features, other than products; a categorical one has its categories
-        if it is named at all."""
+        """Return whether a variable has a feature class other than products.
+
+        A named categorical variable has its categories.
+        """
         if variable.categorical and variable.name in self.names:
             return letter == "c"
         if letter == "c" and variable.name not in self.names:
@@ -184,7 +192,7 @@ class FeatureChoice:
         return letter in self.letters.get(variable.name, self.others)
 
     def multiplies(self, first: "DomainVariable", second: "DomainVariable") -> bool:
-        """Tell whether two variables have their product."""
+        """Return whether two variables have a product feature."""
         return frozenset((first.name, second.name)) in self.products or (self.has("p", first) and self.has("p", second))
 
     def check(self, known: Sequence[str]) -> None:
@@ -200,8 +208,10 @@ class FeatureChoice:
 
 
 def read_part(part: str) -> tuple[tuple[str, ...], str]:
-    """Return the variables that a part of a text of features names, two of a product, and the classes of one variable
-    in small letters; of a part that names none, its text in small letters."""
+    """Return the variables in a part of a feature text, and the classes of a single variable in lower case.
+
+    Products have two variables and no classes. A part without variables is returned in lower case.
+    """
     if found := _PRODUCT.fullmatch(part.strip()):
         return (found["first"].strip(), found["second"].strip()), ""
     found = _CLASSES.fullmatch(part.strip())
@@ -211,7 +221,7 @@ def read_part(part: str) -> tuple[tuple[str, ...], str]:
 
 
 def names_variable(part: str) -> bool:
-    """Tell whether a part of a text of features is of one variable, or of a product of two."""
+    """Return whether a part of a feature text is for a variable or a product of two."""
     return bool(read_part(part)[0])
 
 
@@ -220,13 +230,13 @@ def _part_text(names: tuple[str, ...], letters: str) -> str:
 
 
 def capitals(features: str | Iterable[str]) -> str:
-    """Return features with their classes in capitals, as R packages write them; names of variables stay."""
+    """Return features with their classes in capitals, as in R packages; names of variables are unchanged."""
     parts = [read_part(part) for part in _words(features)]
     return ",".join(_part_text(names, letters.upper()) for names, letters in parts)
 
 
 def named_alone(features: str | Iterable[str]) -> list[str]:
-    """Return the variables that features name, in their order, if no other variable has features; else none."""
+    """Return the named variables, in order, if no other variable has features; else an empty list."""
     parts = _words(features)
     if not all(names_variable(part) or ":" in part for part in parts):
         return []
@@ -234,8 +244,7 @@ def named_alone(features: str | Iterable[str]) -> list[str]:
 
 
 def for_variables(features: str | Sequence[str], names: Sequence[str]) -> str | Sequence[str]:
-    """Return features without those of variables that are not among these; one that is left without any has a linear
-    one."""
+    """Return the features of the given variables; a named variable without remaining features gets a linear one."""
     parts = _words(features)
     if not any(map(names_variable, parts)):
         return features

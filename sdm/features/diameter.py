@@ -15,19 +15,20 @@ BLOCK = 10_000_000  # numbers of the features' matrix at a time
 
 @dataclass(frozen=True)
 class Diameter:
-    """The diameter is from `least` to `largest`, which are the same where it was computed."""
+    """Bounds of the diameter, which are equal if it was computed exactly."""
 
     least: float
     largest: float
 
 
 def l2_diameter(column: Callable[[int], Array], size: int, means: Array, variances: Array) -> Diameter:
-    """Return the diameter of `size` features in [0, 1], whose values at all cells `column` returns.
+    """Return the diameter of `size` features in [0, 1]; `column` returns their values at all cells.
 
-    Start at the cell that is farthest from the mean, and go to the farthest cell from there until the distance does not
-    grow: between cells `a` and `b`. A pair that is farther apart has a cell outside the ball around their midpoint, so
-    the distances from such cells decide. Where that takes too long the diameter is bounded: from above by balls around
-    the mean and the midpoint and by the number of features, from below by a distance, or by the variances.
+    The search starts at the cell farthest from the mean, and moves to the farthest cell until the distance does not
+    grow. The result is a pair of cells `a` and `b`. A pair with a larger distance has a cell outside the ball around
+    their midpoint, so only distances from such cells are computed. If that takes too long, the diameter is bounded.
+    Upper bounds are balls around the mean and the midpoint, and the number of features. Lower bounds are a distance, or
+    the variances.
     """
     limit = float(np.sqrt(size))
     n = column(0).size

@@ -1,8 +1,8 @@
 """The domain: cells, their variables as ranks of distinct values, and measures over them.
 
-Every feature of one variable is a function of that variable's distinct values. So a cell is stored as the rank of
-its value in each variable, a measure is summed once per variable into its *marginal* (mass on each distinct value),
-and every linear, quadratic, hinge, threshold and category expectation is read off the marginals.
+Every feature of one variable is a function of its distinct values. So a cell is stored as the rank of its value in each
+variable. A measure is summed once per variable into its *marginal*, the mass on each distinct value. All linear,
+quadratic, hinge, threshold and category expectations follow from the marginals.
 """
 
 from collections.abc import Sequence
@@ -31,17 +31,17 @@ class DomainVariable:
 
     @property
     def lo(self) -> float:
-        """Smallest value over the domain."""
+        """Return the smallest value over the domain."""
         return float(self.values[0])
 
     @property
     def hi(self) -> float:
-        """Largest value over the domain."""
+        """Return the largest value over the domain."""
         return float(self.values[-1])
 
     @property
     def centre(self) -> float:
-        """The value that products are counted from."""
+        """Return the origin of the variable in products."""
         return centre_of(self.lo, self.hi)
 
 
@@ -78,29 +78,30 @@ class Domain:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the variables."""
+        """Return the names of the variables."""
         return tuple(variable.name for variable in self.variables)
 
     def measure(self, mass: Array) -> "Measure":
-        """Put a mass on every cell (a probability, or any signed weights)."""
+        """Return a measure with a mass on every cell (probabilities, or signed weights)."""
         return Measure(self, mass)
 
     def lookup(self, table: Array) -> Array:
-        """Sum over the variables of `table` at each cell's distinct value: all univariate features at once."""
+        """Return the sum over the variables of `table` at each cell's distinct value, for all univariate features at
+        once."""
         theta, start = np.zeros(self.n), self.start
         used = np.array([np.any(table[a:b]) for a, b in pairwise(start.tolist())])
         in_parts(lambda cells: _lookup(self.codes, start, table, used, theta, cells.start, cells.stop), self.n, self.n)
         return theta
 
     def spread(self, v: int, table: Array) -> Array:
-        """Return at every cell what `table` has for its distinct value of variable `v`."""
+        """Return the value of `table` at every cell, by its distinct value of variable `v`."""
         out = np.empty(self.n)
         _spread(self.codes[v], table, out)
         return out
 
 
 class Measure:
-    """A mass on each cell, with its marginals and second moments computed once, when first asked for."""
+    """A mass on each cell, with marginals and second moments computed once, on first use."""
 
     def __init__(self, domain: Domain, mass: Array) -> None:
         self.domain = domain
@@ -108,29 +109,30 @@ class Measure:
 
     @cached_property
     def total(self) -> float:
-        """The mass in all."""
+        """Return the total mass."""
         return float(self.mass.sum())
 
     @cached_property
     def marginals(self) -> Array:
-        """Mass on each distinct value of each variable, in one flat array laid out by `domain.start`."""
+        """Return the mass on each distinct value of each variable, in one flat array with the layout of
+        `domain.start`."""
         codes, start, out = self.domain.codes, self.domain.start, np.zeros(self.domain.values.size)
         in_parts(lambda some: _marginals(codes[some], start[some], self.mass, out), len(codes), self.domain.n)
         return out
 
     @cached_property
     def gram(self) -> Array:
-        """`Uᵀ diag(mass) U` of the continuous variables, each counted from its centre."""
+        """Return `Uᵀ diag(mass) U` of the centred continuous variables."""
         return weighted_gram(self.domain.centred, self.mass)
 
     @cached_property
     def sums(self) -> Array:
-        """`Uᵀ mass` of the continuous variables, each counted from its centre."""
+        """Return `Uᵀ mass` of the centred continuous variables."""
         return self.mass @ self.domain.centred
 
 
 def weighted_gram(x: Array, mass: Array) -> Array:
-    """Return `xᵀ diag(mass) x`, block by block so that the weighted copy stays in cache."""
+    """Return `xᵀ diag(mass) x`, in blocks whose weighted copy fits into the cache."""
     out = np.zeros((x.shape[1], x.shape[1]))
 
     def products(blocks: slice) -> list[Array]:
@@ -147,7 +149,7 @@ def weighted_gram(x: Array, mass: Array) -> Array:
 
 
 def _refuse_missing(x: Array, names: Sequence[str]) -> None:
-    """Refuse NaN and infinities with a message that names each column and how many it has."""
+    """Refuse NaN and infinities; the message lists each column and their number."""
     if np.isfinite(x).all():
         return
     bad = [(name, int(np.count_nonzero(~np.isfinite(x[:, v])))) for v, name in enumerate(names)]
@@ -158,7 +160,7 @@ def _refuse_missing(x: Array, names: Sequence[str]) -> None:
 
 
 def _normalised(q0: Array) -> Array:
-    """Scale a base measure to sum to one; refuse what is not positive."""
+    """Return a base measure scaled to sum to one; refuse values that are not positive."""
     q0 = np.asarray(q0, dtype=np.float64)
     if not np.all(np.isfinite(q0)) or np.any(q0 <= 0):
         bad = int(np.count_nonzero(~(q0 > 0) | ~np.isfinite(q0)))
@@ -184,8 +186,10 @@ def _spread(codes, table, out):  # type: ignore[no-untyped-def]
 
 @jit
 def _lookup(codes, start, table, used, theta, first, last):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ_v table[start[v] + codes[v, i]] over variables that are used, for cells from `first` to before
-    `last`, in blocks of cells that stay in the first cache."""
+    """theta[i] += Σ_v table[start[v] + codes[v, i]] over used variables, for cells from `first` to before `last`.
+
+    Blocks of cells fit into the first cache.
+    """
     for a in range(first, last, _BLOCK):
         b = min(a + _BLOCK, last)
         for v in range(codes.shape[0]):

@@ -1,8 +1,8 @@
-"""Copies of features: found through the oracle, without a matrix.
+"""Find duplicate features through the oracle, without a matrix.
 
-Two features that agree on every cell (or one of which is one minus the other) have the same expectation (or
-expectations that sum to one) under every probability. So each feature is signed by its expectations under two
-random probabilities; features with equal signatures are then compared cell by cell.
+Features that agree on every cell have the same expectation under every probability. The expectations of f and 1 − f sum
+to one. So each feature has a signature, its expectations under two random probabilities. Features with equal signatures
+are then compared cell by cell.
 """
 
 import numpy as np
@@ -20,9 +20,11 @@ INDIFFERENT = ("none", "l1")
 
 
 def find_duplicates(features: FeatureSet, beta: Array, penalty: str = "l1") -> tuple[NDArray[np.bool_], dict[int, int]]:
-    """Mark the features to keep, and return for each one left out the feature that it is a copy of; of copies, the one
-    with the lowest penalty stays (the first among equals). Under a penalty that is not indifferent to copies all are
-    kept."""
+    """Return a mask of the features to keep, and for each dropped feature the one that it duplicates.
+
+    The duplicate with the lowest penalty is kept (the first for ties). All are kept under penalties for which
+    duplicates matter.
+    """
     keep = np.ones(features.size, dtype=bool)
     copies: dict[int, int] = {}
     if penalty not in INDIFFERENT:
@@ -44,7 +46,7 @@ def find_duplicates(features: FeatureSet, beta: Array, penalty: str = "l1") -> t
 
 
 def _signatures(features: FeatureSet) -> Array:
-    """Return the expectations under two random probabilities, folded so that f and 1 − f agree."""
+    """Return the expectations under two random probabilities, reflected so that f and 1 − f agree."""
     rng = np.random.default_rng(20260714)
     out = np.empty((2, features.size))
     for row in out:
@@ -57,7 +59,7 @@ def _signatures(features: FeatureSet) -> Array:
 
 
 def _runs(signatures: Array, order: NDArray[np.int64]) -> list[list[int]]:
-    """Return the sets of two or more features, consecutive in `order`, whose signatures agree."""
+    """Return the sets of two or more features, consecutive in `order`, with equal signatures."""
     near = np.diff(signatures[0, order]) < _TOLERANCE
     (places,) = near.nonzero()
     second = signatures[1]
@@ -67,5 +69,5 @@ def _runs(signatures: Array, order: NDArray[np.int64]) -> list[list[int]]:
 
 
 def _same(a: Array, b: Array) -> bool:
-    """Tell whether two columns are the same feature, or one is one minus the other."""
+    """Return whether two columns are the same feature, or one is one minus the other."""
     return bool(np.abs(a - b).max() < 1e-9 or np.abs(a + b - 1.0).max() < 1e-9)

@@ -1,4 +1,4 @@
-"""The interface of a feature family: an oracle over all of its features, never their matrix."""
+"""The interface of a feature family: an oracle over all of its features, without their matrix."""
 
 from abc import ABC, abstractmethod
 from typing import Self
@@ -20,7 +20,7 @@ class Family(ABC):
 
     @property
     def size(self) -> int:
-        """How many features there are."""
+        """Return the number of features."""
         return int(self.var.size)
 
     @abstractmethod
@@ -33,7 +33,8 @@ class Family(ABC):
 
     @abstractmethod
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
-        """Add `Σ_j weights_j f_j`: to `table`, over distinct values, where univariate; else to `theta`, over cells."""
+        """Add `Σ_j weights_j f_j`: univariate features to `table`, over distinct values; others to `theta`, over
+        cells."""
 
     @abstractmethod
     def terms(self) -> Terms:
@@ -41,11 +42,11 @@ class Family(ABC):
 
     @abstractmethod
     def subset(self, keep: NDArray[np.bool_]) -> Self:
-        """Return the same family with only the features marked in `keep`."""
+        """Return the family with only the features marked in `keep`."""
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Numbers of groups of near copies, of which one stands for all; most features stand for themselves."""
+        """Return group numbers of near duplicates, each with one representative; most features are their own group."""
         return np.arange(self.size)
 
     def expectations(self, measure: Measure) -> Array:

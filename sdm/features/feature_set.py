@@ -1,4 +1,4 @@
-"""All families of a fit, side by side, as one oracle with one numbering of the features."""
+"""All families of a fit, as one oracle with one numbering of the features."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -30,11 +30,11 @@ class FeatureSet:
 
     @property
     def size(self) -> int:
-        """How many features there are in all."""
+        """Return the total number of features."""
         return int(self.offsets[-1])
 
     def split(self, vector: Array) -> list[Array]:
-        """Cut a vector over all features into one part per family."""
+        """Return a vector over all features as one part per family."""
         return [vector[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:])]
 
     def letters(self) -> NDArray[np.str_]:
@@ -42,7 +42,7 @@ class FeatureSet:
         return np.repeat([family.letter for family in self.families], np.diff(self.offsets))
 
     def groups(self) -> NDArray[np.int64]:
-        """Number the groups of near copies across families."""
+        """Return group numbers of near duplicates across families."""
         out, base = [], 0
         for family in self.families:
             out.append(base + family.groups)
@@ -62,12 +62,12 @@ class FeatureSet:
 
     @cached_property
     def diameter(self) -> Diameter:
-        """The largest l2 distance between the features of two cells."""
+        """Return the largest l2 distance between the features of two cells."""
         measure = self.domain.measure(self.domain.q0)
         return l2_diameter(self.column, self.size, self.expectations(measure), self.variances(measure))
 
     def scores(self, weights: Array) -> Array:
-        """Return `(F weights)_i = Σ_j weights_j f_j(x_i)` at every cell, without any feature's column."""
+        """Return `(F weights)_i = Σ_j weights_j f_j(x_i)` at every cell, without columns of features."""
         table = np.zeros(self.domain.values.size)
         theta = np.zeros(self.domain.n)
         for family, part in zip(self.families, self.split(weights)):
@@ -81,7 +81,7 @@ class FeatureSet:
         return self.families[k].column(int(j - self.offsets[k]))
 
     def terms(self) -> Terms:
-        """Return all features in closed form, as a model keeps them."""
+        """Return all features in closed form, as in a model."""
         return Terms.concatenate([family.terms() for family in self.families])
 
     def subset(self, keep: NDArray[np.bool_]) -> "FeatureSet":
@@ -101,10 +101,12 @@ def build_features(
     empty_categories: bool = False,
     ridges: Sequence[RidgeFamily] = (),
 ) -> FeatureSet:
-    """Make the families of the given classes (as from `parse_classes`, which may name variables) over a domain;
-    categorical variables get their classes with or without c. `sample` is the presences' mass on cells. A class without
-    any presence is kept with `empty_categories` (as maxnet does) or not (as Java Maxent does). Random features,
-    `ridges`, come last."""
+    """Return the families of the given classes (as from `parse_classes`, possibly by variable) over a domain.
+
+    Categorical variables get their categories with or without c. `sample` is the presences' mass on cells. Categories
+    without presences are included with `empty_categories` (as in maxnet), or not (as in Java Maxent). Random features,
+    `ridges`, come last.
+    """
     choice = FeatureChoice.read(classes)
     choice.check(domain.names)
     classes = choice.classes
@@ -128,7 +130,7 @@ def build_features(
 
 
 def _chosen(family: Family, choice: FeatureChoice) -> NDArray[np.bool_]:
-    """Mark the features of a family that the variables have; random features are of all variables."""
+    """Return a mask of the features of a family that the choice includes; random features are for all variables."""
     if isinstance(family, RidgeFamily):
         return np.ones(family.size, dtype=bool)
     variables = family.domain.variables
@@ -140,7 +142,7 @@ def _chosen(family: Family, choice: FeatureChoice) -> NDArray[np.bool_]:
 
 
 def _why_none(domain: Domain, classes: str) -> str:
-    """Say why these classes make no feature."""
+    """Return the reason why these classes have no feature."""
     if all(variable.values.size < 2 for variable in domain.variables):
         return "every variable is constant"
     reasons = {
@@ -154,5 +156,5 @@ def _why_none(domain: Domain, classes: str) -> str:
 
 
 def _joined(parts: Sequence[Array]) -> Array:
-    """Join one array for each family, of which there may be none yet."""
+    """Return one array from one per family, possibly empty."""
     return np.concatenate([np.empty(0), *parts])

@@ -1,4 +1,4 @@
-"""Where hinges and thresholds have their knots: the presets of the field, every distinct value, or quantiles."""
+"""Knots of hinges and thresholds: presets of Maxent and maxnet, every distinct value, or quantiles."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ Knots = str | int
 
 
 def check_knots(knots: Knots) -> Knots:
-    """Return a valid choice of knots, or say what is possible."""
+    """Return a valid choice of knots; refuse others."""
     if isinstance(knots, str) and knots in PRESETS:
         return knots
     if isinstance(knots, (int, np.integer)) and not isinstance(knots, bool) and knots >= 1:
@@ -22,7 +22,7 @@ def check_knots(knots: Knots) -> Knots:
 
 
 def hinge_knots(domain: Domain, choice: Knots) -> list[Array]:
-    """Return the hinge knots of every variable, none for categorical ones; ends that make no hinge may be there."""
+    """Return the hinge knots of every variable, none for categorical ones; end points may be included."""
     knots = check_knots(choice)
 
     def place(v: int) -> Array:
@@ -35,8 +35,10 @@ def hinge_knots(domain: Domain, choice: Knots) -> list[Array]:
 
 
 def threshold_knots(domain: Domain, choice: Knots, sample: Array) -> list[Array]:
-    """Return the threshold knots of every variable. `maxent` puts them only between the smallest and the largest
-    presence: `sample` is the presences' mass on cells."""
+    """Return the threshold knots of every variable.
+
+    `maxent` has knots only between the smallest and the largest presence; `sample` is the presences' mass on cells.
+    """
     knots = check_knots(choice)
     cells = np.flatnonzero(sample)
 
@@ -62,7 +64,7 @@ def midpoints(values: Array) -> Array:
 
 
 def _for_each(domain: Domain, place) -> list[Array]:  # type: ignore[no-untyped-def]
-    """Call `place` for every continuous variable that varies."""
+    """Call `place` for every continuous, non-constant variable."""
     empty = np.empty(0)
     return [
         empty if variable.categorical or variable.values.size < 2 else place(v)

@@ -1,18 +1,16 @@
-"""Ridges: functions of one weighted sum of all continuous variables, drawn at random and kept in the model.
+"""Ridges: functions of one weighted sum of all continuous variables, drawn at random and stored in the model.
 
-With `u` the variables, each less its centre and over its scale, a ridge is
+With `u` the variables, each centred and divided by its scale, a ridge is
 
-====  ======================  ==========================================================
-kind  value                   what it is for
-====  ======================  ==========================================================
-relu  max(0, a·u + b)         how variables act together: a hinge along a random direction
-wave  cos(a·u + b)            smooth functions of place
-====  ======================  ==========================================================
+====  ======================  ========================================================== kind  value
+purpose ====  ======================  ========================================================== relu  max(0, a·u + b)
+interactions: a hinge along a random direction wave  cos(a·u + b)            smooth functions of place ====
+======================  ==========================================================
 
 scaled to [0, 1] by its range over the domain: `(value − lo) / (hi − lo)`.
 
-Many cells are computed some hundred at a time. The prediction of a place does not depend on which other places are
-computed with it, to the last digit. So every matrix product has the same shape: zeros fill up the last cells.
+Cells are computed in chunks of some hundreds. The prediction at a place is the same to the last digit, whatever other
+places are in the chunk. So every matrix product has the same shape: the last chunk is filled up with zeros.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,8 +32,10 @@ _NAMED = 2  # variables that the name of a ridge has, those that it changes most
 
 @dataclass(frozen=True)
 class Ridges:
-    """K ridges of the V variables of a model; directions are zero for categorical variables, and for a variable that no
-    ridge uses the centre is 0 and the scale 1."""
+    """K ridges of the V variables of a model.
+
+    Directions are zero for categorical variables. A variable that is not used has centre 0 and scale 1.
+    """
 
     kind: NDArray[np.int8]  # (K,)
     number: NDArray[np.int32]  # (K,): its place among those that were drawn, by which it is called
@@ -49,13 +49,13 @@ class Ridges:
 
     @classmethod
     def none(cls) -> "Ridges":
-        """Return no ridges, of no variables."""
+        """Return an empty table of ridges."""
         empty = np.empty(0)
         return cls.build(RELU, np.empty((0, 0)), empty, empty, empty)
 
     @classmethod
     def build(cls, kind: int, directions: Array, bend: Array, centre: Array, scale: Array) -> "Ridges":
-        """Make ridges of one kind, not yet scaled to [0, 1] (`with_range`), with weight zero."""
+        """Return ridges of one kind with weight zero, not yet scaled to [0, 1] (`with_range`)."""
         count = len(bend)
         order, zero = np.arange(1, count + 1, dtype=np.int32), np.zeros(count)
         used = np.any(directions != 0, axis=0)
@@ -64,8 +64,11 @@ class Ridges:
 
     @classmethod
     def concatenate(cls, parts: Sequence["Ridges"]) -> "Ridges":
-        """Join ridges of the same variables, in order. Where parts count a variable from another centre or in another
-        scale, the later ones are written in those of the first that uses it: the same functions but for rounding."""
+        """Join ridges of the same variables, in order.
+
+        If parts have another centre or scale for a variable, later parts are converted to the first that uses it. The
+        functions are equal up to rounding.
+        """
         parts = [part for part in parts if len(part)]
         if len(parts) < 2:
             return parts[0] if parts else cls.none()
@@ -82,16 +85,16 @@ class Ridges:
 
     @property
     def used(self) -> NDArray[np.bool_]:
-        """Which variables any of the ridges depends on, (V,)."""
+        """Return a mask of the variables that any ridge depends on, (V,)."""
         return np.asarray(np.any(self.directions != 0, axis=0))
 
     @property
     def slopes(self) -> Array:
-        """By how much each scaled ridge grows with its value."""
+        """Return the slope of each scaled ridge with its value."""
         return 1.0 / (self.hi - self.lo)
 
     def shares(self) -> Array:
-        """Return how much of each ridge is due to each variable, (K, V): squares of its direction, which sum to one."""
+        """Return the share of each variable in each ridge, (K, V): squares of its direction, which sum to one."""
         size = np.maximum(np.abs(self.directions).max(axis=1, keepdims=True), np.finfo(float).tiny)
         squares = (self.directions / size) ** 2
         return np.asarray(squares / squares.sum(axis=1, keepdims=True))
@@ -104,7 +107,7 @@ class Ridges:
         return out if weight is None else replace(out, weight=np.asarray(weight, dtype=np.float64))
 
     def standardised(self, x: Array) -> Array:
-        """Return `u` of cells `x`, (n, V)."""
+        """Return the standardised variables `u` of cells `x`, (n, V)."""
         return (x - self.centre) / self.scale
 
     def evaluate(self, x: Array) -> Array:
@@ -117,8 +120,10 @@ class Ridges:
         return (z - self.lo) / (self.hi - self.lo)
 
     def names(self, variables: Sequence[str]) -> list[str]:
-        """Write each ridge as a person reads it: its number, and how it changes with the variables that matter most to
-        it, such as `relu 17 (0.6 bio1 − 0.3 bio12 …)`."""
+        """Return readable names: the number of each ridge and its largest coefficients.
+
+        An example is `relu 17 (0.6 bio1 − 0.3 bio12 …)`.
+        """
         return [self._name(k, variables) for k in range(len(self))]
 
     def _name(self, k: int, variables: Sequence[str]) -> str:
@@ -132,19 +137,19 @@ class Ridges:
         return f"{RIDGE_KINDS[self.kind[k]]} {self.number[k]} ({text}{more})"
 
     def to_arrays(self) -> dict[str, AnyArray]:
-        """Return everything as arrays, for a file."""
+        """Return all fields as arrays, for a file."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, AnyArray]) -> "Ridges":
-        """Rebuild from `to_arrays`; raises ValueError where they cannot be evaluated."""
+        """Return ridges from `to_arrays`; raise ValueError for invalid ones."""
         out = cls(**{f.name: arrays[f.name] for f in fields(cls)})
         if not out.sound():
             raise ValueError("ridges that no fit draws")
         return out
 
     def sound(self) -> bool:
-        """Whether ridges that come from a file can be evaluated: arrays that fit together, numbers within bounds."""
+        """Return whether ridges from a file can be evaluated: matching shapes, and bounded numbers."""
         count, width = len(self.kind), self.directions.shape[-1]
         shapes = {"directions": (count, width), "centre": (width,), "scale": (width,)}
         empty = Ridges.none()
@@ -162,7 +167,7 @@ class Ridges:
         )
 
     def _counted_from(self, centre: Array, scale: Array) -> "Ridges":
-        """Return the same functions with variables counted from other centres, in other scales."""
+        """Return the same functions with other centres and scales of the variables."""
         moved = self.used & ((centre != self.centre) | (scale != self.scale))
         if not moved.any():
             return self
@@ -172,8 +177,10 @@ class Ridges:
 
 
 def draw_rectified(count: int, variables: int, rng: "np.random.Generator") -> tuple[Array, Array]:
-    """Return directions, uniform on the unit sphere of that many variables, and normal bends: `max(0, a·u + b)` then
-    bends where the cells are, `u` being variables of mean zero and deviation one."""
+    """Return random directions, uniform on the unit sphere, and normal offsets, for `max(0, a·u + b)`.
+
+    With variables `u` of mean zero and standard deviation one, the kinks are in the range of the cells.
+    """
     directions = rng.standard_normal((count, variables))
     directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), np.finfo(float).tiny)
     return directions, rng.standard_normal(count)
@@ -188,7 +195,7 @@ def draw_waves(count: int, variables: int, lengths: Sequence[float], rng: "np.ra
 
 
 class CompiledRidges:
-    """Ridges for kernels; `lo, hi` are the training range of each variable, in which clamping holds it."""
+    """Ridges for kernels; `lo, hi` are the training ranges of the variables, for clamping."""
 
     def __init__(self, ridges: Ridges, lo: Array, hi: Array) -> None:
         self.ridges = ridges
@@ -198,13 +205,13 @@ class CompiledRidges:
         self._directions = np.ascontiguousarray(ridges.directions[:, self._used])
 
     def standardised(self, x: Array, clamp: bool) -> Array:
-        """Return `u` of the variables in use, (U, n), of cells given as a `(V, n)` array."""
+        """Return the standardised variables in use, (U, n), of cells in a `(V, n)` array."""
         rows = x[self._used]
         held = np.clip(rows, self._lo, self._hi) if clamp else rows
         return (held - self._centre) / self._scale
 
     def add_scores(self, x: Array, clamp: bool, theta: Array) -> None:
-        """Add the weighted ridges of cells given as a `(V, n)` array."""
+        """Add the weighted ridges of cells in a `(V, n)` array."""
         ridges = self.ridges
         for first in range(0, theta.size, BLOCK):
             some = slice(first, first + BLOCK)
@@ -243,7 +250,7 @@ def ridge_moments(u: Array, directions: Array, ridges: Ridges, mass: Array) -> t
 
 
 def _chunks(u: Array, directions: Array, ridges: Ridges) -> Iterator[tuple[slice, Array]]:
-    """Yield some cells at a time, with the values of the ridges there, not scaled: (K, _CHUNK)."""
+    """Yield slices of cells with the unscaled values of the ridges there, (K, _CHUNK)."""
     block, wave = np.zeros((len(u), _CHUNK)), (ridges.kind == WAVE)[:, None]
     for first in range(0, u.shape[1], _CHUNK):
         some = slice(first, min(first + _CHUNK, u.shape[1]))

@@ -1,4 +1,4 @@
-"""Trees, monomials and ridges with their weights: what a model keeps of features that are no terms."""
+"""Trees, monomials and ridges with their weights: the features of a model that are not terms."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ class Shapes:
 
     @property
     def weight(self) -> Array:
-        """The weights of the trees, then of the monomials, then of the ridges."""
+        """Return the weights of the trees, monomials and ridges, in this order."""
         return np.concatenate([self.tree_weight, self.monomial_weight, self.ridges.weight])
 
     def with_weight(self, weight: Array) -> "Shapes":
@@ -49,14 +49,14 @@ class Shapes:
         return replace(self, tree_weight=tree, monomial_weight=monomial, ridges=replace(self.ridges, weight=ridge))
 
     def take_used(self, weight: Array) -> "Shapes":
-        """Return those of the shapes whose weight is not zero, with it."""
+        """Return the shapes with a nonzero weight."""
         tree, monomial, ridge = self._divided(weight)
         grown, powers, used = np.flatnonzero(tree), np.flatnonzero(monomial), np.flatnonzero(ridge)
         trees, monomials = tuple(self.trees[k] for k in grown), tuple(self.monomials[k] for k in powers)
         return Shapes(trees, tree[grown], monomials, monomial[powers], self.ridges.take(used, ridge[used]))
 
     def _divided(self, weight: Array) -> list[Array]:
-        """Divide weights of all shapes into those of trees, monomials and ridges."""
+        """Divide a vector of weights into the parts of trees, monomials and ridges."""
         return np.split(weight, [len(self.trees), len(self.trees) + len(self.monomials)])
 
     def variables(self) -> list[NDArray[np.int32]]:
@@ -65,13 +65,13 @@ class Shapes:
         return [*(tree.var for tree in self.trees), *(m.var for m in self.monomials), *ridges]
 
     def names(self, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> list[str]:
-        """Write each shape as a person reads it: a tree as the rules under which it is one."""
+        """Return readable names; a tree is given by the rules of its leaves with label 1."""
         trees = [tree.describe(list(variables), labels) for tree in self.trees]
         monomials = [m.name(list(variables)) for m in self.monomials]
         return [*(f"tree[{text}]" for text in trees), *monomials, *self.ridges.names(variables)]
 
     def to_arrays(self) -> dict[str, AnyArray]:
-        """Return everything as flat arrays, for a file; those of ridges only where there are some."""
+        """Return all fields as flat arrays, for a file; arrays of ridges only if there are ridges."""
         ridges = self.ridges.to_arrays() if len(self.ridges) else {}
         sets = [group for tree in self.trees for group in tree.classes]
         return {
@@ -91,12 +91,12 @@ class Shapes:
 
     @staticmethod
     def ridge_arrays() -> list[str]:
-        """Return the names of the arrays that only shapes with ridges have."""
+        """Return the names of the arrays of ridges, which are optional."""
         return [f"ridge_{name}" for name in Ridges.none().to_arrays()]
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, AnyArray]) -> "Shapes":
-        """Rebuild from `to_arrays`; raises ValueError where the sizes do not fit."""
+        """Return shapes from `to_arrays`; raise ValueError for inconsistent sizes."""
         sizes = arrays["tree_size"]
         for kind, size in (("tree", sizes), ("monomial", arrays["monomial_size"])):
             if size.shape != arrays[f"{kind}_weight"].shape or size.size > MOST:
@@ -122,8 +122,8 @@ class Shapes:
 
 
 class CompiledShapes:
-    """Shapes as flat arrays for kernels; `lo, hi` are the training range of each variable, by which monomials scale and
-    ridges are clamped."""
+    """Shapes as flat arrays for kernels; `lo, hi` are the training ranges, for scaling of monomials and clamping of
+    ridges."""
 
     def __init__(self, shapes: Shapes, lo: Array, hi: Array) -> None:
         a = shapes.to_arrays()
@@ -153,7 +153,7 @@ class CompiledShapes:
         self.lo, self.hi = lo, hi
 
     def add_scores(self, x: Array, clamp: bool, theta: Array) -> None:
-        """Add the scores of cells given as a `(V, n)` array."""
+        """Add the scores of cells in a `(V, n)` array."""
         codes = np.empty((len(self.classes), x.shape[1]), dtype=np.int32)
         for row, (v, values) in zip(codes, self.classes.items()):
             # A class that no set knows has the last place, which is in none.
@@ -183,7 +183,7 @@ def _bits(leaves: NDArray[np.int64] | list[int]) -> int:
 
 
 def _excluded_leaves(leaf: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return for each split which leaves a cell cannot end in that goes left, and that goes right, as bits."""
+    """Return for each split, as bits, the leaves that cells going left, and cells going right, cannot reach."""
     below = [{k} for k in range(leaf.size + 1)]  # the leaves that come of each leaf, from the last split back
     out = np.zeros((leaf.size, 2), dtype=np.uint64)
     for s in range(leaf.size - 1, -1, -1):
@@ -201,7 +201,7 @@ def _starts(sizes: AnyArray) -> NDArray[np.int64]:
 
 
 def _cut(values: AnyArray, sizes: AnyArray) -> list[AnyArray]:
-    """Divide an array into consecutive parts of the given sizes."""
+    """Return consecutive parts of an array with the given sizes."""
     starts = _starts(sizes)
     if np.any(sizes < 0) or starts[-1] != len(values):
         raise ValueError("the sizes of the parts do not add up")
@@ -210,9 +210,11 @@ def _cut(values: AnyArray, sizes: AnyArray) -> list[AnyArray]:
 
 @jit
 def _add_trees(x, codes, start, var, threshold, which, member, excluded, ones, weight, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i ends in; a class not in a set stays left. Each
-    split rules out the leaves on the side that a cell does not take; what is left after all is where it ends. So no
-    cell is walked alone, and the inner loops run over neighbouring cells."""
+    """theta[i] += Σ weight_t · label of the leaf of tree t that cell i reaches; unknown classes go left.
+
+    Each split excludes the leaves on the other side; the remaining leaf is the cell's. So inner loops run over
+    neighbouring cells, without a walk per cell.
+    """
     block = 1024
     out = np.empty(block, np.uint64)
     for a in range(0, theta.size, block):

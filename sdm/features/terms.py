@@ -35,12 +35,12 @@ KINDS = ("linear", "quadratic", "product", "forward", "reverse", "threshold", "c
 
 
 def centre_of(lo: float, hi: float) -> float:
-    """Return `c` of a variable with values from `lo` to `hi`."""
+    """Return the origin `c` of a variable with values from `lo` to `hi`."""
     return lo if min(abs(lo), abs(hi)) > hi - lo else 0.0
 
 
 def centres(lo: Array, hi: Array) -> Array:
-    """Return `c` of every variable."""
+    """Return the origin `c` of every variable."""
     return np.array([centre_of(*ends) for ends in zip(lo.tolist(), hi.tolist())])
 
 
@@ -51,8 +51,10 @@ def less_product(value: float, a: float, b: float) -> float:
 
 
 def product_range(low: float, high: float, a: float, b: float) -> tuple[float, float]:
-    """Return the range `lo, hi` of a product whose bracket goes from `low` to `high`, rounded outwards if at all. A
-    bracket that does not vary is returned as it is."""
+    """Return the range `lo, hi` of a product whose bracket is between `low` and `high`, rounded outwards if necessary.
+
+    A constant bracket is returned unchanged.
+    """
     if not (a and b) or not low < high:
         return low, high
     lo, hi = (float(Fraction(end) + Fraction(a) * Fraction(b)) for end in (low, high))
@@ -64,7 +66,7 @@ def product_range(low: float, high: float, a: float, b: float) -> tuple[float, f
 
 
 def bounded(*arrays: Array) -> bool:
-    """Whether all numbers are finite, and small enough to be multiplied with one another."""
+    """Return whether all numbers are finite, and small enough to be multiplied."""
     return all(bool(np.all(np.abs(array) < 1e150)) for array in arrays)
 
 
@@ -81,7 +83,7 @@ class Terms:
     weight: Array
 
     def sound(self, variables: int) -> bool:
-        """Whether a table that comes from a file can be evaluated: columns of one length, numbers within bounds."""
+        """Return whether a table from a file can be evaluated: columns of one length, and bounded numbers."""
         empty = Terms.build(0, np.empty(0, dtype=np.int64))
         columns = {column.name: getattr(self, column.name) for column in fields(Terms)}
         return bool(
@@ -106,7 +108,7 @@ class Terms:
         hi: ArrayLike = 1.0,
         weight: ArrayLike = 0.0,
     ) -> "Terms":
-        """Make a table of terms of one kind; columns that the kind does not use are zero (`other`: −1)."""
+        """Return a table of terms of one kind; columns that the kind does not use are zero (`other`: −1)."""
         size = len(var)
         first, second = (np.full(size, column, np.int32) for column in (var, other))
         numbers = (np.full(size, column, np.float64) for column in (knot, lo, hi, weight))
@@ -121,13 +123,15 @@ class Terms:
         return len(self.kind)
 
     def take(self, rows: NDArray[np.integer], weight: Array) -> "Terms":
-        """Return some of the terms, in the given order, with their weights."""
+        """Return a subset of the terms, in the given order, with weights."""
         columns = {field.name: getattr(self, field.name)[rows] for field in fields(self)}
         return Terms(**{**columns, "weight": np.asarray(weight, dtype=np.float64)})
 
     def evaluate(self, x: Array, centre: Array | None = None) -> Array:
-        """Return the dense feature matrix `(n, len(self))` of raw values `x`: slow and plain, for a few terms. Squares
-        and products count from `centre`, one value for each variable (`centres`), or from zero."""
+        """Return the dense feature matrix `(n, len(self))` of raw values `x`; slow, for a few terms.
+
+        Squares and products are computed from `centre`, one value per variable (`centres`), or from zero.
+        """
         out = np.empty((x.shape[0], len(self)))
         for j in range(len(self)):
             v = self.var[j]
@@ -159,7 +163,7 @@ class Terms:
         return np.clip(self.evaluate(held, centres(lo, hi)), 0.0, 1.0)
 
     def slopes(self) -> Array:
-        """Return by how much each scaled feature grows per unit of its raw form (for thresholds and classes: 1)."""
+        """Return the slope of each scaled feature with its raw form (thresholds and categories: 1)."""
         slope = np.ones(len(self))
         span = np.where(self.kind == FORWARD, self.hi - self.knot, self.hi - self.lo)
         span = np.where(self.kind == REVERSE, self.knot - self.lo, span)
@@ -168,7 +172,7 @@ class Terms:
         return slope
 
     def names(self, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> list[str]:
-        """Write each term as a person reads it; `labels` names the classes of categorical variables by code."""
+        """Return readable names; `labels` contains the names of categories by code."""
         return [self._name(j, variables, labels or {}) for j in range(len(self))]
 
     def _name(self, j: int, variables: Sequence[str], labels: Mapping[int, Mapping[int, str]]) -> str:

@@ -1,17 +1,17 @@
-"""How often the best labeling of a new site is wrong: an estimate by the PAC-Bayes bound of MEDN (Zhu & Xing 2009, §6).
+"""Estimate the rate of wrong labellings at new sites by the PAC-Bayes bound of MEDN (Zhu & Xing 2009, §6).
 
-Their Theorem 8 gives the order of the bound; its proof (Appendix B.5) gives the bound itself. With probability 1 − δ
-over the N sites, for all numbers m and margins γ > 0 at once,
+Their Theorem 8 gives the order of the bound; its proof (Appendix B.5) gives the bound. With probability 1 − δ over the
+N sites, for all numbers m and margins γ > 0 simultaneously,
 
     P(wrong) ≤ share of sites with a margin of at most γ + |Y| exp(−m γ² / (32 c²))
                + √((m KL(p‖p_0) + ln N + 3 ln((m + 1)/δ) + 2) / (2N − 1))
 
-Here a site counts as wrong if any label is wrong, |Y| = 2^S is the number of labelings, and c bounds |F|. The least
-value over m and γ is a bound too.
+A site is wrong if any label is wrong, |Y| = 2^S is the number of labellings, and c bounds |F|. The minimum over m and γ
+is also a bound.
 
-The theorem asks for one c for all weights and all sites. A Gaussian or Laplace prior has no such c: most weights drawn
-from a posterior have larger scores than its mean has. The largest score of the mean weights at the training sites,
-over all labelings, is used in its place. So the value is an estimate, which no probability 1 − δ holds for.
+The theorem requires one c for all weights and all sites. A Gaussian or Laplace prior has no such c, because most
+weights drawn from a posterior have larger scores than its mean. It is replaced by the largest score of the mean weights
+at the training sites, over all labellings. So the value is an estimate, without the guarantee of probability 1 − δ.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ MOST_SITES = 1e15
 
 @dataclass(frozen=True)
 class MarginBound:
-    """The formula of the bound, with an estimate of c, and its parts."""
+    """The bound, with an estimate of c, and its parts."""
 
     value: float  # an estimate, as a share of sites; 1 or more says nothing
     margin: float  # γ
@@ -54,7 +54,7 @@ class MarginBound:
 
 
 def pac_bayes(discriminant: Discriminant, sites: LabelledSites, weights: Array, divergence: float) -> MarginBound:
-    """Return the least value over m and γ, for posteriors with these mean weights and this KL divergence."""
+    """Return the minimum over m and γ, for posteriors with these mean weights and this KL divergence."""
     found, largest = site_margins(discriminant, sites, weights), _largest_score(discriminant, sites, weights)
     above = np.unique(found[found > 0])
     if not above.size or largest <= 0.0:
@@ -70,7 +70,7 @@ def pac_bayes(discriminant: Discriminant, sites: LabelledSites, weights: Array, 
 
 
 def _needed(n: float, relative_margin: float, log_labelings: float, divergence: float, below: float) -> float:
-    """Return how many sites, n doubled until it is enough, bring the bound below ½; infinity if no number does."""
+    """Return the number of sites, by doubling n, for a bound below ½; infinity if there is none."""
     while n < MOST_SITES and below < 0.5:
         if below + bound_excess(n, relative_margin, log_labelings, divergence) < 0.5:
             return float(n)
@@ -79,7 +79,10 @@ def _needed(n: float, relative_margin: float, log_labelings: float, divergence: 
 
 
 def bound_excess(n: float, relative_margin: float, log_labelings: float, divergence: float) -> float:
-    """Return what the bound adds to the share of sites within the margin, at the best m; `relative_margin` is γ/c."""
+    """Return the terms of the bound besides the share of sites within the margin, at the best m.
+
+    `relative_margin` is γ/c.
+    """
     least = 32.0 / relative_margin**2
     m = np.unique(np.ceil(np.geomspace(1.0, least * (log_labelings + 50.0), DRAWS)))
     rest = np.exp(np.minimum(log_labelings - m / least, 50.0))
@@ -88,7 +91,7 @@ def bound_excess(n: float, relative_margin: float, log_labelings: float, diverge
 
 
 def site_margins(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> Array:
-    """Return the score of every site's own labels less that of the best other labeling."""
+    """Return the score of the true labels of every site minus the score of the best other labelling."""
     d, forest, states = discriminant, discriminant.forest, sites.states
     unary, table = d.unary(weights, sites.x), d.table(weights)
     own = scores(forest, unary, table, sites.labels)
@@ -102,7 +105,7 @@ def site_margins(discriminant: Discriminant, sites: LabelledSites, weights: Arra
 
 
 def _largest_score(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
-    """Return the largest |F| of any labeling of any site."""
+    """Return the largest |F| over all labellings of all sites."""
     d, states = discriminant, sites.states
     unary, table = d.unary(weights, sites.x), d.table(weights)
     return max(float(maximise(d.forest, sign * unary, sign * table, states)[1].max()) for sign in (1.0, -1.0))

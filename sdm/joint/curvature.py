@@ -1,7 +1,7 @@
-"""How the features of a joint model vary together at every site: the curvature of its log-partition, exactly.
+"""The exact curvature of the log-partition of a joint model: covariances of its features at every site.
 
-In a forest every pair of species is independent given any species between them, and any function of one label is affine
-in it. So with the slopes `b_(t|s) = P(t | s) − P(t | not s)` and `d_(e|s) = E[g_e | s] − E[g_e | not s]` of neighbours,
+In a forest two species are independent given any species between them, and every function of one label is affine in it.
+So with the slopes `b_(t|s) = P(t | s) − P(t | not s)` and `d_(e|s) = E[g_e | s] − E[g_e | not s]` of neighbours,
 
     Cov(y_r, y_t) = Cov(y_r, y_s) b_(t|s),   Cov(y_r, g_e) = Cov(y_r, y_s) d_(e|s)        (s next to t, towards r)
     Cov(g_e, g_f) = d_(e|a) Cov(y_a, y_b) d_(f|b)                                      (a, b the nearest ends)
@@ -18,7 +18,7 @@ NUMBERS = 1 << 19  # covariances that are held at once
 
 
 def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals) -> Array:
-    """Return `Σ_i Cov_i[∂F/∂w]`, `(size, size)`, of sites with these marginals; species left out count nothing."""
+    """Return `Σ_i Cov_i[∂F/∂w]`, `(size, size)`, of sites with these marginals; absent species do not contribute."""
     d, edges = discriminant, discriminant.forest.edges
     species, k, cut = d.forest.size, d.n_features, d.forest.size * d.n_features
     own = np.zeros((d.own_size, d.own_size))
@@ -50,7 +50,7 @@ def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
 
 
 def variances(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals) -> Array:
-    """Return the diagonal of the curvature: the scale of every weight."""
+    """Return the diagonal of the curvature, which is the scale of every weight."""
     d, out = discriminant, np.zeros(discriminant.size)
     nodes, edges = d.split(out)
     nodes[:] = _label_variances(sites, marginals).T @ sites.x**2
@@ -61,19 +61,19 @@ def variances(discriminant: Discriminant, sites: LabelledSites, marginals: Margi
 
 
 def _label_variances(sites: LabelledSites, marginals: Marginals) -> Array:
-    """Return the variance of every label, `(n, S)`; zero where a species is left out."""
+    """Return the variance of every label, `(n, S)`; zero for missing labels."""
     return np.where(sites.labels >= 0, marginals.nodes * (1.0 - marginals.nodes), 0.0)
 
 
 def _agreement_variances(sites: LabelledSites, edges: Index, marginals: Marginals) -> Array:
-    """Return the sum over sites of the variance of every edge's function, which is 1 or −1."""
+    """Return the variance of the function (1 or −1) of every edge, summed over sites."""
     known, (first, second) = sites.labels >= 0, edges.T
     mean = 1.0 - 2.0 * marginals.nodes[:, first] - 2.0 * marginals.nodes[:, second] + 4.0 * marginals.edges
     return np.asarray(np.sum(np.maximum(1.0 - mean**2, 0.0), axis=0, where=known[:, first] & known[:, second]))
 
 
 def _with_traits(d: Discriminant, own: Array, traits: Array) -> Array:
-    """Return the curvature in all weights, from that in the weights of species and edges."""
+    """Return the curvature in all weights, from the curvature in the weights of species and edges."""
     species, k = d.forest.size, d.n_features
     of_crossed = own[:, : species * k].reshape(-1, species, k)[:, :, d.crossed]
     mixed = np.einsum("nsk,st->nkt", of_crossed, traits).reshape(len(own), -1)
@@ -116,7 +116,7 @@ def _fill(states, nodes, both, edges, walk, near, out, mixed, total):  # type: i
 
 @jit
 def _slopes(state, p, both, edge, b, d):  # type: ignore[no-untyped-def]
-    """From either end of an edge: what the other end's probability gains, and what the edge's function gains."""
+    """Compute the slopes of the other end's probability and of the edge's function, from either end of an edge."""
     for end in range(2):
         s, t = edge[end], edge[1 - end]
         b[end] = 0.0

@@ -19,7 +19,7 @@ AGREEMENT = np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 @dataclass(frozen=True)
 class Discriminant:
-    """The shape of `F`: its weights, and the functions that they multiply."""
+    """The structure of `F`: the layout of its weights and the functions that they multiply."""
 
     forest: Forest
     n_features: int  # length of `f(x)`
@@ -27,17 +27,17 @@ class Discriminant:
     first: int = 0  # traits change the weights of the features from this one to the bias, which is the last
 
     def with_traits(self, traits: Array, first: int) -> "Discriminant":
-        """Return it with traits of the species, that change the weights of features from the `first` to the bias."""
+        """Return the discriminant with traits of the species, which change the weights of features from `first` on."""
         return replace(self, traits=traits, first=first)
 
     @property
     def crossed(self) -> NDArray[np.int64]:
-        """The features whose weights have a part `Γ τ_s` that species share through their traits."""
+        """Return the features whose weights have a part `Γ τ_s` that species share through their traits."""
         return np.arange(self.first, self.n_features - 1)
 
     @property
     def size(self) -> int:
-        """How many weights."""
+        """Return the number of weights."""
         return self.own_size + self.n_shared
 
     @property
@@ -47,11 +47,11 @@ class Discriminant:
 
     @property
     def n_shared(self) -> int:
-        """How many weights species share through their traits."""
+        """Return the number of weights that species share through their traits."""
         return 0 if self.traits is None else len(self.crossed) * self.traits.shape[1]
 
     def split(self, vector: Array) -> tuple[Array, Array]:
-        """Return the weights of the species, one row each, and those of the edges."""
+        """Return the weights of the species, one row each, and the weights of the edges."""
         cut = self.forest.size * self.n_features
         return vector[:cut].reshape(self.forest.size, self.n_features), vector[cut : self.own_size]
 
@@ -60,7 +60,7 @@ class Discriminant:
         return vector[self.own_size :].reshape(len(self.crossed), -1)
 
     def node_weights(self, weights: Array) -> Array:
-        """Return the weights of every node, `(S, K)`, with what its traits add."""
+        """Return the total weights of every node, `(S, K)`, including the effect of its traits."""
         nodes = self.split(weights)[0].copy()
         if self.traits is not None:
             nodes[:, self.crossed] += self.traits @ self.corner(weights).T
@@ -68,7 +68,7 @@ class Discriminant:
 
     @property
     def in_blocks(self) -> bool:
-        """Whether the weights of a species have nothing to do with those of others: no edges, and nothing shared."""
+        """Return whether the weights of different species are independent: no edges, and no shared weights."""
         return not len(self.forest.edges) and self.traits is None
 
     def unary(self, weights: Array, x: Array) -> Array:
@@ -80,7 +80,7 @@ class Discriminant:
         return np.asarray(self.split(weights)[1][:, None, None] * AGREEMENT)
 
     def moments(self, x: Array, nodes: Array, edges: Array, states: States) -> Array:
-        """Return `Σ_i E_i[∂F/∂w]` from the sites' marginals; species and edges that states leave out count nothing."""
+        """Return `Σ_i E_i[∂F/∂w]` from the sites' marginals; absent species and their edges do not contribute."""
         total = np.zeros(self.size)
         node_total, edge_total = self.split(total)
         node_total[:] = nodes.T @ x
@@ -95,27 +95,27 @@ class Discriminant:
 
 @dataclass(frozen=True)
 class LabelledSites:
-    """Features and labels of sites, which a joint model learns from."""
+    """Features and labels of the sites of a fit."""
 
     x: Array  # (n, K): `f(x)`
     labels: States  # (n, S): 1, 0, or −1: not known, so that the species is left out of the site, with its edges
 
     @property
     def n(self) -> int:
-        """How many sites."""
+        """Return the number of sites."""
         return int(self.labels.shape[0])
 
     @property
     def states(self) -> States:
-        """The states when learning: every label that is known varies."""
+        """Return the states of a fit: all observed labels are free."""
         return np.where(self.labels >= 0, FREE, ABSENT).astype(np.int8)
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_]) -> "LabelledSites":
-        """Return some of the sites."""
+        """Return a subset of the sites."""
         return LabelledSites(np.ascontiguousarray(self.x[rows]), np.ascontiguousarray(self.labels[rows]))
 
 
 def of_labels(forest: Forest, labels: States) -> tuple[Array, Array]:
-    """Return labelings as marginals: which species are there, and which edges have both ends there."""
+    """Return labellings as marginals: present species, and edges with both ends present."""
     nodes = (labels > 0).astype(np.float64)
     return nodes, nodes[:, forest.edges[:, 0]] * nodes[:, forest.edges[:, 1]]

@@ -1,7 +1,7 @@
-"""Site features `f(x)` of a joint model: the ordinary families of standardised variables, standardised, and a bias.
+"""Site features `f(x)` of a joint model: standardised terms of standardised variables, and a bias.
 
-Squares and products are those of the standardised variables: those of raw ones, far from zero, are almost copies of the
-variables, and a penalty on squared weights would hardly let a curve bend.
+Squares and products are computed from standardised variables. Squares of raw variables far from zero are almost copies
+of the variables, and a penalty on squared weights would almost exclude curvature.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,8 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class SiteFeatures:
-    """How raw values become `f(x)`: V variables are clamped and standardised, and so are the J terms of them."""
+    """The transformation of raw values to `f(x)`: V variables are clamped and standardised, and J terms are
+    standardised."""
 
     terms: Terms  # of standardised variables
     lo: Array  # (V,): range over the sites, at which predictions are clamped (infinite for categorical variables)
@@ -32,7 +33,8 @@ class SiteFeatures:
 
     @classmethod
     def learn(cls, x: Array, encoder: Encoder, features: str, knots: Knots) -> "SiteFeatures":
-        """Make the families over the sites; constant terms, and squares of variables with two values, are left out."""
+        """Build the families over the sites, without constant terms and without squares of variables with two
+        values."""
         if (x == x[:1]).all():
             raise NoFeatureError(f"every variable is constant over the sites: {', '.join(encoder.names)}")
         letters = parse_classes(features, x.shape[0])
@@ -52,7 +54,7 @@ class SiteFeatures:
 
     @property
     def size(self) -> int:
-        """Length of `f(x)`, the bias included."""
+        """Return the length of `f(x)`, including the bias."""
         return len(self.terms) + 1
 
     def evaluate(self, x: Array, clamp: bool = True) -> Array:
@@ -63,6 +65,6 @@ class SiteFeatures:
         return out
 
     def raw_terms(self) -> Terms:
-        """Return the terms with knots in the variables' own units, as a person reads them."""
+        """Return the terms with knots in the units of the variables, for readable names."""
         knot = self.centre[self.terms.var] + self.width[self.terms.var] * self.terms.knot
         return replace(self.terms, knot=np.where(self.terms.kind == CATEGORY, self.terms.knot, knot))

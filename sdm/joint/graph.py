@@ -1,7 +1,7 @@
-"""Forests over species: who is linked with whom, and in which order messages pass.
+"""Forests over species: edges between species, and the order of messages.
 
-Inference on a graph without cycles is exact, so every joint model has a forest: listed edges, a chain, or the
-maximum-weight spanning tree of the species' residual association (what the environment leaves unexplained).
+Inference on a graph without cycles is exact, so every joint model has a forest. It has listed edges, a chain, or the
+maximum-weight spanning tree of the species' residual association, which the environment does not explain.
 """
 
 from collections.abc import Sequence
@@ -25,26 +25,26 @@ class Paths:
 
 @dataclass(frozen=True)
 class Forest:
-    """Species 0…S−1 and the edges between them, `(E, 2)`, without a cycle."""
+    """Species 0…S−1 and the edges between them, `(E, 2)`, without cycles."""
 
     size: int
     edges: Index
 
     @cached_property
     def start(self) -> Index:
-        """Where each species' edges begin in `around`, with the end of the last."""
+        """Return the position of each species' edges in `around`, and the end of the last."""
         counts = np.bincount(self.edges.ravel(), minlength=self.size)
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @cached_property
     def around(self) -> Index:
-        """The edges at each species, one species after the other."""
+        """Return the edges of each species, concatenated."""
         ends = self.edges.ravel()
         return (np.argsort(ends, kind="stable") // 2).astype(np.int64)
 
     @cached_property
     def paths(self) -> Paths:
-        """The paths from every species to all others of its tree."""
+        """Return the paths from every species to all others of its tree."""
         walk = np.full((self.size, max(self.size - 1, 0), 3), -1, dtype=np.int64)
         end = np.zeros((self.size, len(self.edges)), dtype=np.int64)  # which end of an edge is nearest to a species
         for root in range(self.size):
@@ -63,8 +63,10 @@ class Forest:
 
     @cached_property
     def messages(self) -> tuple[Index, Index, Index]:
-        """How messages pass: every species after its parent (they go up in the reverse of this order, and down in it);
-        the parent of each species, −1 for the root of each tree; and the edge from each to its parent, −1 for roots."""
+        """Return the order of messages: species after their parents, the parents, and the edges to parents.
+
+        Messages go up in the reverse of this order, and down in it. Roots have parent and edge −1.
+        """
         order: list[int] = []
         parent, link = np.full(self.size, -1, dtype=np.int64), np.full(self.size, -1, dtype=np.int64)
         seen = np.zeros(self.size, dtype=bool)
@@ -84,17 +86,17 @@ class Forest:
 
 
 def edgeless(size: int) -> Forest:
-    """Return species without any edge: single-species models side by side."""
+    """Return a forest without edges, for independent single-species models."""
     return Forest(size, np.empty((0, 2), dtype=np.int64))
 
 
 def chain(size: int) -> Forest:
-    """Return each species linked with the next one."""
+    """Return a forest with an edge from each species to the next one."""
     return Forest(size, np.column_stack([np.arange(size - 1), np.arange(1, size)]).astype(np.int64))
 
 
 def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> Forest:
-    """Return the forest of an edge list, whose ends are species' names or positions; refuse loops and cycles."""
+    """Return the forest of an edge list with names or positions of species; refuse loops and cycles."""
     group = list(range(len(names)))
     out = []
     for edge in edges:
@@ -110,7 +112,7 @@ def forest_of_edges(edges: Sequence[Sequence[Any]], names: Sequence[str]) -> For
 
 
 def spanning_tree(weight: Array) -> Forest:
-    """Return the maximum-weight spanning forest of a symmetric matrix (Kruskal); weights of zero make no edge."""
+    """Return the maximum-weight spanning forest of a symmetric matrix (Kruskal), without edges of weight zero."""
     size = weight.shape[0]
     first, second = np.triu_indices(size, 1)
     group = list(range(size))
@@ -123,7 +125,7 @@ def spanning_tree(weight: Array) -> Forest:
 
 
 def association(residual: Array) -> Array:
-    """Return the absolute correlation of the species' residuals, over the sites where both are known (not NaN)."""
+    """Return the absolute correlations of the species' residuals, over the sites where both are observed (not NaN)."""
     known = np.isfinite(residual).astype(np.float64)
     r = np.where(known > 0, residual, 0.0)
     count = np.maximum(known.T @ known, 1.0)
@@ -138,7 +140,7 @@ def association(residual: Array) -> Array:
 
 
 def _unite(group: list[int], s: int, t: int) -> bool:
-    """Join the groups of two species; return whether they were two."""
+    """Merge the groups of two species; return whether they were different."""
     one, other = group[s], group[t]
     if one == other:
         return False

@@ -1,13 +1,11 @@
-"""Exact inference on a forest, for many sites at once: best labeling, log-partition, marginals.
+"""Exact inference on a forest, for many sites at once: best labelling, log-partition, marginals.
 
-A labeling `y` of site `i` scores `Σ_s u_is y_s + Σ_e table_e[y_s, y_t]`. Messages run once from the leaves to the roots
-and, for marginals, once back. One state per species says what may vary at a site:
+A labelling `y` of site `i` scores `Σ_s u_is y_s + Σ_e table_e[y_s, y_t]`. Messages run once from the leaves to the
+roots and, for marginals, once back. Every species has a state at each site:
 
-=======  ==================================================================
-ABSENT   left out of the site with its edges (its label is not known)
-0, 1     held at this label
-FREE     summed or maximised over
-=======  ==================================================================
+=======  ================================================================== ABSENT   excluded at the site with its edges
+(its label is missing) 0, 1     fixed at this label FREE     summed or maximised over =======
+==================================================================
 """
 
 from dataclasses import dataclass
@@ -34,12 +32,12 @@ class Marginals:
 
 
 def free_states(sites: int, species: int) -> States:
-    """Return states in which everything varies."""
+    """Return states in which all labels are free."""
     return np.full((sites, species), FREE, dtype=np.int8)
 
 
 def maximise(forest: Forest, unary: Array, table: Array, states: States) -> tuple[NDArray[np.int8], Array]:
-    """Return the best labeling of every site (0 for species left out) and its score."""
+    """Return the best labelling of every site (0 for excluded species) and its score."""
     best = np.zeros(unary.shape, dtype=np.int8)
     value = np.empty(unary.shape[0])
     _maximise(unary, table, states, forest.edges, *forest.messages, best, value)
@@ -62,7 +60,7 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
 
 
 def scores(forest: Forest, unary: Array, table: Array, labels: States) -> Array:
-    """Return the score of one labeling per site; species labelled below zero are left out with their edges."""
+    """Return the score of one labelling per site; species with negative labels are excluded with their edges."""
     known = labels >= 0
     out: Array = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
     first, second = forest.edges.T
@@ -113,7 +111,7 @@ def best_labeling(u, table, state, edges, order, parent, link, up, choice, best)
 
 @jit
 def _maximise(unary, table, states, edges, order, parent, link, best, value):  # type: ignore[no-untyped-def]
-    """The best labeling of each row of `unary`."""
+    """Fill the best labelling of each row of `unary`."""
     size = unary.shape[1]
     up, choice = np.empty((size, 2)), np.empty((size, 2), dtype=np.int8)
     for i in range(unary.shape[0]):
@@ -122,23 +120,23 @@ def _maximise(unary, table, states, edges, order, parent, link, best, value):  #
 
 @jit
 def _log_add(a, b):  # type: ignore[no-untyped-def]
-    """ln(e^a + e^b), for a or b of minus infinity too."""
+    """Return ln(e^a + e^b); a or b may be minus infinity."""
     high, low = max(a, b), min(a, b)
     return high if low == -np.inf else high + np.log1p(np.exp(low - high))
 
 
 @jit
 def _share(zero, one):  # type: ignore[no-untyped-def]
-    """e^one / (e^zero + e^one), for zero or one of minus infinity too."""
+    """Return e^one / (e^zero + e^one); either may be minus infinity."""
     small = np.exp(-abs(one - zero))
     return (1.0 if one >= zero else small) / (1.0 + small)
 
 
 @jit
 def _marginals(unary, table, states, edges, order, parent, link, log_z, nodes, pairs):  # type: ignore[no-untyped-def]
-    """Sum-product: up to the roots for ln Z, then down. `present[s]` is P(y_s = 1 | label of the parent).
+    """Sum-product: up to the roots for ln Z, then down; `present[s]` is P(y_s = 1 | label of the parent).
 
-    Marginals are sums of products of these, so that they are of one distribution whatever the rounding of messages.
+    Marginals are sums of products of these, so they are consistent whatever the rounding of messages.
     """
     n, size = unary.shape
     up, present = np.empty((size, 2)), np.empty((size, 2))

@@ -1,4 +1,4 @@
-"""The table of labels: one 0/1 column per species, blank where nobody looked, with its checks."""
+"""Read and check the table of labels: one 0/1 column per species, with blanks for missing labels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from sdm.types import Array
 
 
 def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the species' names: a data frame's columns, or sp0, sp1, …; refuse names that occur twice."""
+    """Return the names of the species: a data frame's columns, or sp0, sp1, …; refuse duplicates."""
     if hasattr(y, "columns"):
         names = tuple(str(name) for name in y.columns)
     else:
@@ -37,10 +37,10 @@ def _refuse_twice(names: Sequence[str]) -> None:
 
 
 def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
-    """Return labels as 1, 0, or −1 where they are missing; refuse other values, and columns that are no species.
+    """Return labels as 1, 0, or −1 for missing ones; refuse other values, and columns of unknown species.
 
-    The columns of a data frame are matched by name, in any order; a species without one is missing at every site. An
-    array has one column per species, in the order of `names`.
+    The columns of a data frame are matched by name, in any order; a species without a column is missing at every site.
+    An array has one column per species, in the order of `names`.
     """
     try:
         values = _by_name(y, names) if hasattr(y, "columns") else np.asarray(y, dtype=float)
@@ -62,7 +62,7 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
 
 
 def _by_name(frame: Any, names: Sequence[str]) -> Array:
-    """Return a data frame's columns in the order of the species, NaN for those that it does not have."""
+    """Return a data frame's columns in the order of the species, NaN for missing ones."""
     columns = [str(name) for name in frame.columns]
     _refuse_twice(columns)
     if strange := [name for name in columns if name not in names]:
@@ -96,7 +96,7 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
 
 
 def as_states(known: Any, shape: tuple[int, int], names: Sequence[str]) -> States:
-    """Return the states of a prediction: known labels are held, the others are free."""
+    """Return the states of a prediction: observed labels are fixed, the others are free."""
     if known is None:
         return free_states(*shape)
     labels = read_labels(known, names, shape[0])

@@ -1,8 +1,8 @@
 """Random effects of a joint model: one intercept per species and level of a column (reserve, region, observer, site).
 
-The score of species s at a site of level g has `u_sg` more, with a penalty of `½ u_sg² / σ²`: the levels are taken as
-drawn from a normal distribution with mean 0 and standard deviation σ. A level that the model has not seen has the mean.
-In a fit with penalties of `1/C` a level is a column of `σ/√C` and zeros, whose weight is `u_sg √C / σ`.
+The intercept `u_sg` of species s at level g is added to its score, with the penalty `½ u_sg² / σ²`. So levels are drawn
+from a normal distribution with mean 0 and standard deviation σ. New levels have the mean. In a fit with penalties
+`1/C`, the feature of a level has the value `σ/√C` at its sites and the weight `u_sg √C / σ`.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ HALF_WIDTH = 1.959963984540054  # of a 95 % interval, in standard errors
 
 
 def level_names(values: Any) -> NDArray[np.str_]:
-    """Return the levels of sites as text, whole numbers without a decimal point; empty where a level is missing."""
+    """Return the levels of sites as text; whole numbers have no decimal point, missing levels are empty."""
     return np.array([_text(value) for value in np.asarray(values, dtype=object).tolist()], dtype=str)
 
 
@@ -44,7 +44,7 @@ class Levels:
 
     @classmethod
     def learn(cls, text: NDArray[np.str_], column: str) -> "Levels":
-        """Return the levels of sites, in the order of the alphabet; refuse what no effect can be learned from."""
+        """Return the levels of sites in sorted order; refuse levels whose effects cannot be estimated."""
         names, code = np.unique(text, return_inverse=True)
         if not len(names) or names[0] == "":
             code = code - 1
@@ -75,8 +75,10 @@ class Levels:
         return replace(sites, x=np.concatenate([own, sites.x], axis=1))
 
     def held_out_units(self, site: Any) -> AnyArray | None:
-        """Return what is held out together where σ is chosen: whole sites, or single rows (None) where most levels have
-        one site, of which nothing would be left to learn from."""
+        """Return the units to hold out together when σ is chosen: sites, or None for single rows.
+
+        Single rows are used if most levels have one site, because holding it out would leave no rows of the level.
+        """
         if site is None:
             return None
         site = np.asarray(site)
@@ -115,7 +117,7 @@ class RandomEffect:
         return cls(column, levels.names, effect, variance, spread), rest[0], rest[1]
 
     def offsets(self, values: Any, sites: int) -> Array:
-        """Return what the scores of species have more at sites of these levels, `(n, S)`; zero at new levels."""
+        """Return the effects on the scores of species at sites of these levels, `(n, S)`; zero at new levels."""
         text = level_names(values)
         if len(text) != sites:
             raise MismatchError(f"column '{self.column}' has {len(text):,} levels, expected {sites:,}: one per site")
@@ -124,14 +126,14 @@ class RandomEffect:
         return np.where(code[:, None] >= 0, self.effect.T[code], 0.0)
 
     def sound(self, species: int) -> bool:
-        """Tell whether the arrays are such as a fit writes."""
+        """Return whether a fit could have written the arrays."""
         shape = (species, len(self.levels))
         whole = self.effect.shape == shape and self.variance.shape in (shape, (0,))
         numbers = all(np.isfinite(part).all() for part in (self.effect, self.variance))
         return bool(whole and numbers and np.all(self.variance >= 0) and self.spread > 0)
 
     def unknown(self, values: Any) -> int:
-        """Return how many sites have a level that the model has not seen, or none."""
+        """Return the number of sites with a new or missing level."""
         return sum(name not in self.levels for name in level_names(values).tolist())
 
     def rows(self, species: Sequence[str], labels: States, values: Any) -> list[Row]:
@@ -159,8 +161,10 @@ class RandomEffect:
         return out
 
     def by_species(self, species: Sequence[str]) -> list[Row]:
-        """Return one row per species: how far its levels spread (standard deviation of the effects, with their errors
-        added), and the levels with the lowest and the highest effect; the widest first."""
+        """Return one row per species, the widest spread first: spread of its levels, and lowest and highest level.
+
+        The spread is the standard deviation of the effects, including their errors.
+        """
         errors = self.variance.mean(axis=1) if self.variance.size else np.zeros(len(species))
         spread = np.sqrt(self.effect.var(axis=1) + errors)
         lowest, highest = self.effect.argmin(axis=1), self.effect.argmax(axis=1)

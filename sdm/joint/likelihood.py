@@ -1,4 +1,4 @@
-"""The conditional likelihood of labels on a forest: log loss, gradient, entropy, and the likeliest scale of margins."""
+"""The conditional likelihood of labels on a forest: log loss, gradient, entropy, and the best scale of margins."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 class LogLoss:
-    """`Σ_i ln Z_i(w) − F(x_i, y_i; w)`: the negative log-likelihood of the known labels, given the sites."""
+    """`Σ_i ln Z_i(w) − F(x_i, y_i; w)`: the negative log-likelihood of the observed labels, given the sites."""
 
     def __init__(self, discriminant: Discriminant, sites: LabelledSites) -> None:
         self.discriminant, self.sites = discriminant, sites
@@ -21,7 +21,7 @@ class LogLoss:
         self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
 
     def details(self, weights: Array) -> "Details":
-        """Return everything at a point; the last point's is kept, as a search and its certificate ask for the same."""
+        """Return everything at a point; the last point is cached, because search and certificate both use it."""
         if self._last is None or not np.array_equal(self._last.weights, weights):
             forest = self.discriminant.forest
             unary, table = self.discriminant.unary(weights, self.sites.x), self.discriminant.table(weights)
@@ -53,9 +53,9 @@ class Details:
 
 
 def best_scale(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:
-    """Return the κ from 0.01 to 100 that turns the margins of `weights` into the likeliest probabilities.
+    """Return the κ from 0.01 to 100 for which margins times κ give the most likely probabilities.
 
-    The log loss of `κ·weights` is convex in κ: bisect its slope.
+    The log loss of `κ·weights` is convex in κ, so its slope is bisected.
     """
     loss = LogLoss(discriminant, sites)
     low, high = np.log(0.01), np.log(100.0)

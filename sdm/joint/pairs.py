@@ -1,16 +1,17 @@
-"""The association of every pair of species that the environment leaves unexplained, by pairwise composite likelihood.
+"""Residual association of every pair of species by pairwise composite likelihood.
 
-A tree has one edge less than species. Here every pair has a model of its own: the four labels of two species at a site
-with log-odds `a_s(x)`, `a_t(x)` of single models score
+A tree has one edge fewer than species. Here every pair has a separate model. With log-odds `a_s(x)`, `a_t(x)` of
+single-species models, the four label pairs at a site have the scores
 
     y_s (a_s + δ_s + γ_s a_s) + y_t (a_t + δ_t + γ_t a_t) + w g(y_s, y_t)          (g: +1 where the two agree, else −1)
 
-so that `w` is on the scale of an edge of a joint model: `4 w` is the log odds ratio of the two, given the environment.
-The sum over pairs of log loss and `½ Σ_k ρ_k θ_k²` is the composite likelihood; it is convex, and falls apart into
-pairs of five parameters each. Newton's method solves them; the certificate is the duality gap, as for a CRF. A variance
-is the larger of two: that of the inverse curvature, and the sandwich of it with the squared scores of whole sites (all
-visits summed). The sandwich alone is far too small for two rare species that never met. P-values are from the score
-test of `w = 0`, and `q` is adjusted for the number of pairs (Benjamini & Hochberg 1995).
+so `w` is on the scale of an edge of a joint model: `4 w` is the log odds ratio of the two, given the environment. The
+composite likelihood is the sum over pairs of log loss and `½ Σ_k ρ_k θ_k²`. It is convex and separates into pairs with
+five parameters each, which Newton's method solves. The certificate is the duality gap, as for a CRF.
+
+A variance is the larger of two estimates: the inverse curvature, and its sandwich with the squared scores of sites
+(summed over visits). The sandwich alone is far too small for two rare species that never co-occur. P-values are from
+the score test of `w = 0`, and `q` is adjusted for the number of pairs (Benjamini & Hochberg 1995).
 """
 
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ HALF_WIDTH = 1.959963984540054  # of a 95 % interval, in standard errors
 
 @dataclass(frozen=True)
 class PairAssociations:
-    """Every pair of species, and its association."""
+    """The associations of all pairs of species."""
 
     species: tuple[str, ...]
     pairs: NDArray[np.int64]  # (P, 2)
@@ -46,7 +47,7 @@ class PairAssociations:
     gap: float  # duality gap of the composite likelihood, nats per site
 
     def rows(self) -> list[Row]:
-        """Return one row per pair, with the ends of its 95 % interval; the surest first."""
+        """Return one row per pair, with its 95 % interval, sorted by adjusted p-value."""
         out = []
         for k in np.lexsort((-np.abs(self.weight), self.q)):
             weight, sd = float(self.weight[k]), float(self.sd[k])
@@ -75,9 +76,9 @@ class PairAssociations:
 def pair_associations(
     species: Sequence[str], log_odds: Array, labels: States, group: Index | None = None
 ) -> PairAssociations:
-    """Estimate the association of every pair of species that were looked for together at two sites or more.
+    """Estimate the association of every pair of species with at least two common sites.
 
-    `log_odds` are those of single models at the sites, `(n, S)`; sites with one number in `group` are one.
+    `log_odds` are from single-species models at the sites, `(n, S)`; rows with the same number in `group` are one site.
     """
     known = labels >= 0
     pairs, found, sites, gap = [], [], [], 0.0
@@ -101,7 +102,7 @@ def pair_associations(
 
 
 def adjusted(p: Array) -> Array:
-    """Return p-values adjusted for the number of tests (Benjamini & Hochberg 1995): the rate of false discoveries."""
+    """Return p-values adjusted for the number of tests (Benjamini & Hochberg 1995), as false discovery rates."""
     order = np.argsort(p)[::-1]
     scaled = p[order] * p.size / np.arange(p.size, 0, -1)
     out = np.empty(p.size)
@@ -110,7 +111,7 @@ def adjusted(p: Array) -> Array:
 
 
 class _Pair:
-    """Two species at the sites where both are known; θ is (δ_s, γ_s, δ_t, γ_t, w)."""
+    """Two species at the sites where both are observed; θ is (δ_s, γ_s, δ_t, γ_t, w)."""
 
     def __init__(self, log_odds: Array, labels: Array) -> None:
         self.a, self.b = np.ascontiguousarray(log_odds.T)
@@ -125,7 +126,7 @@ class _Pair:
         return np.column_stack([nodes, 1.0 - 2.0 * first - 2.0 * second + 4.0 * both])
 
     def scores(self, theta: Array) -> Array:
-        """Return the slope of every site's log loss, (n, 5)."""
+        """Return the gradient of every site's log loss, (n, 5)."""
         shares = np.empty((self.a.size, 3))
         _shares(self.a, self.b, theta, shares)
         return self._features(*shares.T) - self.own
@@ -138,7 +139,8 @@ class _Pair:
         return value, gradient - self.total + RIDGE * theta, curve + np.diag(RIDGE)
 
     def fit(self, free: slice = slice(0, 5)) -> Array:
-        """Return the optimum over the free parameters, the others at zero, by Newton's method with halved steps."""
+        """Return the optimum over the free parameters, with the others at zero, by Newton's method with step
+        halving."""
 
         def embed(part: Array) -> Array:
             theta = np.zeros(5)
@@ -153,9 +155,9 @@ class _Pair:
         return embed(minimise_by_newton(evaluate, start, lambda _, gain: gain <= 2.0 * DONE, STEPS)[0])
 
     def gap(self, theta: Array) -> float:
-        """Return how far the value is above its minimum at most: the fitted distributions are a dual point.
+        """Return an upper bound of the distance to the minimum; the fitted distributions are a dual point.
 
-        The dual's value there is the entropy less `slope²/2ρ`, so that the two differ by a square.
+        The dual value is the entropy minus `slope²/2ρ`, so the difference is a square.
         """
         slope = self.scores(theta).sum(axis=0)
         return float(np.sum((slope + RIDGE * theta) ** 2 / (2.0 * RIDGE)))
@@ -166,7 +168,7 @@ class _Pair:
         return float(np.sqrt(max(row[4], np.sum(np.bincount(visits, weights=self.scores(theta) @ row) ** 2))))
 
     def null_score(self, visits: Index) -> float:
-        """Return how many standard deviations the slope in w is from zero where w is zero: the score test."""
+        """Return the score test of w = 0: the slope in w in standard deviations."""
         theta = self.fit(ALONE)
         curve = self.at(theta)[2]
         row = np.append(np.linalg.solve(curve[ALONE, ALONE], -curve[ALONE, 4]), 1.0)  # what the others leave of w
@@ -177,7 +179,7 @@ class _Pair:
 
 @jit
 def _shares(a, b, theta, out):  # type: ignore[no-untyped-def]
-    """Fill the probabilities of the first species, the second, and both; return the sum of ln Z."""
+    """Fill the probabilities of the first species, of the second, and of both; return the sum of ln Z."""
     total, w = 0.0, theta[4]
     for i in range(a.size):
         u, v = a[i] + theta[0] + theta[1] * a[i], b[i] + theta[2] + theta[3] * b[i]
@@ -196,7 +198,7 @@ def _shares(a, b, theta, out):  # type: ignore[no-untyped-def]
 
 @jit
 def _moments(a, b, theta, mean, curve):  # type: ignore[no-untyped-def]
-    """Add up every site's expected features and their covariances; return the sum of ln Z."""
+    """Add up the expected features and their covariances over sites; return the sum of ln Z."""
     share = np.empty((a.size, 3))
     total = _shares(a, b, theta, share)
     for i in range(a.size):

@@ -1,14 +1,17 @@
 """A few possible communities per site: SparseMAP on a forest (Niculae et al. 2018).
 
-The best labeling is one community, the Gibbs distribution has all 2^S. Between them is the distribution that solves
+The best labelling is a single community, and the Gibbs distribution has all 2^S. SparseMAP is between them: the
+solution of
 
     max_p  Σ_y p(y) F(y) − ½ Σ_s (μ_s² + (1 − μ_s)²),      μ_s = Σ_y p(y) y_s
 
-over all distributions of labelings: of one species alone, `μ = (1 + F)/2` between 0 and 1. It depends on them through
-marginals, a point of the marginal polytope, and has a solution with at most S + E + 1 labelings, in most cases few. The
-active set method keeps labelings and their probabilities: it solves the problem among them, drops those whose
-probability would be negative, and asks for the labeling with the largest `F(y) + (1 − 2μ)·y`, exactly, by max-product.
-By how much that one exceeds the average proves how far the optimum can be.
+over all distributions of labellings. For a single species, `μ = (1 + F)/2`, limited to [0, 1]. The problem depends on p
+through its marginals, a point of the marginal polytope. It has a solution with at most S + E + 1 labellings, usually
+few.
+
+The active set method keeps labellings with their probabilities. It solves the problem among them and drops labellings
+with negative probability. Then it adds the labelling with the largest `F(y) + (1 − 2μ)·y`, which max-product finds
+exactly. The excess of this value over the average bounds the distance to the optimum.
 """
 
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ TINY = 1e-12
 
 @dataclass(frozen=True)
 class PossibleCommunities:
-    """The communities that are possible at a site, the most probable first."""
+    """The possible communities of a site, the most probable first."""
 
     labels: States  # (k, S)
     probability: Array  # (k,)
@@ -36,9 +39,9 @@ class PossibleCommunities:
 def possible_communities(
     forest: Forest, unary: Array, table: Array, states: States, tolerance: float = 1e-6
 ) -> list[PossibleCommunities]:
-    """Return the possible communities of every row of `unary`; `states` hold labels that are known.
+    """Return the possible communities of every row of `unary`; `states` contain observed labels.
 
-    Species that the states leave out have label 0 in all communities, and count nothing.
+    Absent species have label 0 in all communities, and do not contribute.
     """
     return [_of_site(forest, u[None].copy(), table, state[None].copy(), tolerance) for u, state in zip(unary, states)]
 
@@ -68,7 +71,7 @@ def _score(forest: Forest, u: Array, table: Array, state: States, labels: States
 
 
 def _among(y: Array, value: Array, p: Array, labels: list[States]) -> tuple[Array, list[States], list[float]]:
-    """Return the best probabilities of some labelings, without those that have none."""
+    """Return the best probabilities of the labellings, without labellings of probability zero."""
     keep = np.arange(len(p))
     while True:
         k = keep.size

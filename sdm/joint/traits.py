@@ -1,9 +1,9 @@
-"""Traits of species, and the fourth corner: how the effect of a feature of the environment changes with a trait.
+"""Traits of species, and the fourth corner: changes of the effect of an environmental feature with a trait.
 
-The weights of species s are `w_sk = b_sk + Σ_t Γ_kt τ_st`, with its standardised traits τ: Γ is shared by all species,
-and `b` is what is left to each. `b` has the penalty `½/C` on squares, so that the weights of species are taken as drawn
-around what their traits say. Γ, of which there are few weights for many species, has a hundredth of that penalty: in a
-fit with penalties of `1/C` traits are ten times as large, and Γ a tenth. The bias of a species has no part in it.
+The weights of species s are `w_sk = b_sk + Σ_t Γ_kt τ_st`, with its standardised traits τ. All species share Γ, and `b`
+is the specific remainder. `b` has the penalty `½/C` on squares, so the weights of species are shrunk towards the
+regression on their traits. Γ has few weights for many species, and a hundredth of that penalty. In a fit with penalties
+`1/C`, traits are therefore multiplied by ten and Γ is divided by ten. The bias of a species does not depend on traits.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ MOST_CLASSES = 20  # of a trait of text
 
 @dataclass(frozen=True)
 class Traits:
-    """Species with their traits as numbers, one column per trait or class of a trait."""
+    """Species with numeric traits, one column per trait or class of a trait."""
 
     species: tuple[str, ...]
     names: tuple[str, ...]
@@ -31,8 +31,10 @@ class Traits:
 
     @classmethod
     def learn(cls, table: Any) -> "Traits":
-        """Return the traits of a data frame whose index names the species; a column of text has one column per class
-        (of two classes, one for the second)."""
+        """Return the traits of a data frame with the species as its index.
+
+        A text column becomes one column per class; with two classes, one column for the second.
+        """
         if not hasattr(table, "columns") or not len(table.columns):
             raise DataError("traits: expected a data frame with one row per species (its index) and a column per trait")
         species = level_names(table.index)
@@ -47,7 +49,7 @@ class Traits:
         return cls(tuple(map(str, species)), tuple(columns), np.column_stack(list(columns.values())))
 
     def of(self, species: Sequence[str]) -> Array:
-        """Return the traits of species, `(S, T)`, standardised over them; the mean where a trait is not known."""
+        """Return the traits of species, `(S, T)`, standardised over them; missing traits have the mean."""
         place = {name: k for k, name in enumerate(self.species)}
         at = [place.get(name, -1) for name in species]
         values = np.vstack([self.values, np.full(len(self.names), np.nan)])[at]
@@ -58,11 +60,11 @@ class Traits:
         return np.asarray(np.divide(centred, width, out=np.zeros_like(centred), where=width > 1e-9))
 
     def in_fit(self, species: Sequence[str]) -> Array:
-        """Return the traits of species on the scale of a fit, where the penalty of all weights is the same."""
+        """Return the traits of species on the scale of a fit, with equal penalties for all weights."""
         return UNIT * self.of(species)
 
     def check(self, species: Sequence[str]) -> list[str]:
-        """Refuse tables that tell nothing of these species; return notes on what is missing."""
+        """Refuse tables that are uninformative for these species; return notes on missing species."""
         found = [name for name in species if name in self.species]
         if len(found) < 3:
             raise MismatchError(
@@ -77,9 +79,9 @@ class Traits:
 
 
 def corner_rows(names: Sequence[str], features: Sequence[str], corner: Array, variance: Array) -> list[Row]:
-    """Return one row per trait and feature: the weight, its standard error and 95 % interval; the surest first.
+    """Return one row per trait and feature: the weight, its standard error and 95 % interval, sorted by significance.
 
-    `corner` and `variance` (may be empty) are those of a fit to `Traits.in_fit`, `(K, T)`.
+    `corner` and `variance` (may be empty) are from a fit to `Traits.in_fit`, `(K, T)`.
     """
     rows = []
     for k, feature in enumerate(features):

@@ -1,8 +1,8 @@
-"""The certificate of a fit: what its duality gap covers, as a sentence, and what it implies for the map.
+"""The certificate of a fit: the coverage of its duality gap, in words, and a bound for the map.
 
-For Shannon's entropy, the optimum `p*` and a fit `p`, `D(p*‖p) ≤ gap` with any penalty. By Bernstein's inequality and
-the Gibbs variational principle, `|p*[g] − p[g]| ≤ √(2 v gap) + b gap/3` for every `g` whose variance under `p` is `v`
-and which is nowhere farther than `b` from `p[g]` (Boucheron, Lugosi & Massart 2013, chapters 2 and 4).
+For Shannon's entropy, the optimum `p*` and a fit `p`, `D(p*‖p) ≤ gap` with any penalty. Let the variance of `g` under
+`p` be `v`, and its largest distance from `p[g]` be `b`. Then `|p*[g] − p[g]| ≤ √(2 v gap) + b gap/3`, by Bernstein's
+inequality and the Gibbs variational principle (Boucheron, Lugosi & Massart 2013, chapters 2 and 4).
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ def certified(gap: float, over: str, unit: str = "nats") -> Numbers:
 
 
 def certified_found(gap: float, features: int, families: Iterable[str]) -> Numbers:
-    """Return the certificate of a model whose features were searched for in growing families, such as `trees:8`."""
+    """Return the certificate of a model with a search for features in growing families, such as `trees:8`."""
     searched = [name for name in families if not name.startswith("exact")]
     if not searched:
         return certified(gap, f"the {features:,} features found and every tree of the family (exhaustive search)")
@@ -36,7 +36,7 @@ def certified_group(gap: float) -> Numbers:
 
 
 def certified_map(p: Array, q0: Array, gap: float) -> Numbers:
-    """Return what a gap implies for the map."""
+    """Return the bounds on the cloglog values of the map that a gap implies."""
     largest, mean = cloglog_bounds(p, q0, gap)
     text = f"cloglog at background points differs from the optimum by at most {largest:.2g} (mean: {mean:.2g})"
     return {"cloglog": {"largest": largest, "mean": mean}, "map": text}

@@ -1,4 +1,4 @@
-"""The columns of the few features that Newton's method looks at, and the curvature on them."""
+"""Columns of the features in Newton's working set, and the curvature on them."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +15,16 @@ ROUGH_CELLS = 40_000  # a rough Hessian looks at about this many cells: enough t
 
 
 def rough_stride(n: int) -> int:
-    """Return how many of `n` cells to step over for a rough Hessian."""
+    """Return the stride over `n` cells for an approximate Hessian."""
     return max(1, min(16, n // ROUGH_CELLS))
 
 
 class ColumnPool:
-    """Columns of features that were in the working set at some time, so that none is computed twice: over every
-    `stride`-th cell only, until `refine` is called. When `capacity` is full, those not asked for in the present round
-    go."""
+    """Columns of features in the working sets of a run, each computed once.
+
+    Columns are over every `stride`-th cell, until `refine` is called. When `capacity` is reached, columns outside the
+    current working set are removed.
+    """
 
     def __init__(self, features: FeatureSet, stride: int = 1, capacity: int = 400) -> None:
         self.features = features
@@ -38,20 +40,20 @@ class ColumnPool:
             self.stride, self._columns = finer, {}
 
     def double(self) -> bool:
-        """Use double precision, at every cell, from now on; return whether that is a change."""
+        """Use double precision, at every cell, from now on; return whether this is a change."""
         if self.precision is np.float64:
             return False
         self.stride, self.precision, self._columns = 1, np.float64, {}
         return True
 
     def renumber(self, features: FeatureSet, keep: NDArray[np.bool_]) -> None:
-        """Go on with the features marked in `keep`, in their new numbering."""
+        """Continue with the features marked in `keep`, in their new numbering."""
         self.features = features
         place = np.cumsum(keep) - 1
         self._columns = {int(place[j]): column for j, column in self._columns.items() if keep[j]}
 
     def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.floating]]:
-        """Return the members' columns, computing those that are missing."""
+        """Return the columns of the members; compute missing ones."""
         wanted = members.tolist()
         missing = [j for j in wanted if j not in self._columns]
         if len(self._columns) + len(missing) > self.capacity:

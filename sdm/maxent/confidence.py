@@ -1,10 +1,9 @@
-"""How far a feature's mean at the presences can be from the truth, and the penalties that follow from it.
+"""Confidence radii of feature means at the presences, and the resulting penalties.
 
-Dudík, Phillips & Schapire (2007), §5: with probability at least `1 − δ` over `m` independent records every mean
-`π̃[f_j]` is within a radius of the true `π[f_j]`. A penalty as large as the radius makes the truth feasible, and bounds
-how much worse the fitted model is than any other (Theorem 4). Features lie in [0, 1], so the diameter `D_∞` is at most
-one. `L` is how large the weights of the models are that the fit is to do well against, which some theorems must know in
-advance.
+Dudík, Phillips & Schapire (2007), §5: with probability at least `1 − δ` over `m` independent records, every mean
+`π̃[f_j]` is within a radius of the true `π[f_j]`. With a penalty as large as the radius, the truth is feasible. Theorem
+4 then bounds the excess loss of the fitted model over any other. Features are in [0, 1], so the diameter `D_∞` is at
+most one. `L` is the norm of the weights of the competing models, which some theorems require in advance.
 """
 
 import numpy as np
@@ -27,7 +26,7 @@ SLACK = 0.1  # the ε of Theorem 8 and Corollary 9: how much smoothing may add t
 
 
 def hoeffding_radius(n_features: int, m: float, delta: float) -> float:
-    """Return `√(ln(2n/δ)/(2m))`, which no mean of `n` features in [0, 1] exceeds (Corollary 5)."""
+    """Return `√(ln(2n/δ)/(2m))`, the radius for `n` features in [0, 1] (Corollary 5)."""
     return float(np.sqrt(np.log(2 * n_features / delta) / (2 * m)))
 
 
@@ -38,16 +37,18 @@ def vc_radius(dimension: float, m: float, delta: float) -> float:
 
 
 def deviation_radius(deviation: Array, m: float, n_features: int, delta: float) -> Array:
-    """Return the radius of every feature from its deviation at the presences (Corollary 7, as in its Appendix A)."""
+    """Return the radius of every feature from its standard deviation at the presences (Corollary 7, Appendix A)."""
     e = np.log(4 * n_features / delta) / (3 * m)
     spread = deviation**2 + np.sqrt(np.log(2 * n_features / delta) / (2 * m))
     return np.asarray(np.sqrt(6 * e) * np.sqrt(spread + e / 6) + e)
 
 
 def uniform_radius(log_count: Array, families: int, m: float, delta: float) -> Array:
-    """Return `2 R_m(H_k) + √(ln(2p/δ)/(2m))` for families of functions into [0, 1], of which there are `p` in all
-    (Cortes et al. 2015, eq. 1). `R_m` is `√(2 ln N/m)` (their Appendix E) for a family that has at most `N` different
-    columns on the records; no radius is above 1."""
+    """Return `2 R_m(H_k) + √(ln(2p/δ)/(2m))` for `p` families of functions into [0, 1] (Cortes et al. 2015, eq. 1).
+
+    `R_m` is `√(2 ln N/m)` (their Appendix E) for a family with at most `N` different columns on the records. Radii are
+    at most 1.
+    """
     rademacher = np.sqrt(2.0 * log_count / m)
     return np.minimum(2.0 * rademacher + hoeffding_radius(families, m, delta), 1.0)
 
@@ -58,8 +59,11 @@ def ball_radius(diameter: float, m: float, delta: float) -> float:
 
 
 def vc_dimension(features: FeatureSet) -> int:
-    """Return a bound on the VC dimension of thresholds and categories: `d` points have `2^d` subsets, of which the
-    thresholds of one variable give at most `d + 1`, two of them empty and full, and a category one."""
+    """Return a bound on the VC dimension of thresholds and categories.
+
+    `d` points have `2^d` subsets. The thresholds of one variable give at most `d + 1` of them, including the empty and
+    the full set, and a category gives one.
+    """
     letters = set(features.letters().tolist())
     if not letters <= {"t", "c"}:
         raise ConflictError("beta='corollary6' needs threshold features: use --features t")
@@ -74,7 +78,7 @@ def vc_dimension(features: FeatureSet) -> int:
 def theory_weights(
     rule: str, features: FeatureSet, deviation: Array, m: float, delta: float = 0.05, norm: float = 10.0
 ) -> Array:
-    """Return the `β_j` of a result of the theory."""
+    """Return the `β_j` of a theoretical result."""
     n = features.size
     if rule in ("corollary7", "theorem8"):
         return deviation_radius(deviation, m, n, delta)
@@ -92,7 +96,7 @@ def theory_weights(
 def theory_shape(
     rule: str | float, features: FeatureSet, beta: Array, m: float, delta: float = 0.05, norm: float = 10.0
 ) -> dict[str, Array]:
-    """Return what a result says beyond `β_j`: the smoothing of smoothed_l1, the l2² strength of elastic."""
+    """Return the parameters of a result besides `β_j`: the smoothing of smoothed_l1, the l2² strength of elastic."""
     n = features.size
     if rule == "theorem8":
         return {"smoothing": SLACK * norm / (n * beta * np.log(2.0))}
@@ -105,7 +109,7 @@ def theory_shape(
 
 
 def theory_notes(rule: str | float, features: FeatureSet) -> list[str]:
-    """Say by how much penalties can be larger than those of a theorem, where `D₂` was not computed."""
+    """Return notes on penalties above their theorem's value, if `D₂` was bounded instead of computed."""
     if rule not in ("theorem11", "theorem13", "theorem15") or features.diameter.least == features.diameter.largest:
         return []
     least, largest = features.diameter.least, features.diameter.largest

@@ -1,9 +1,9 @@
-"""How the features go together over the domain: the correlation matrix of the mahalanobis penalty.
+"""The correlation matrix of the features over the domain, for the mahalanobis penalty.
 
-The covariance is that of the base measure, over all cells, so it does not depend on the records. `λᵀAλ` is then the
-variance of the scores over the domain (of features scaled so that their variance is their β): weights of features that
-say the same are charged for what they do together. A share of the correlations is left out (`uncorrelated`), so that
-the matrix can be inverted where features depend on each other, or are more than the cells.
+The covariance is under the base measure, over all cells, so it does not depend on the records. `λᵀAλ` is then the
+variance of the scores over the domain, for features scaled to a variance of β. So the weights of correlated features
+are penalised for their joint effect. Correlations are reduced by the share `uncorrelated`. The matrix can then be
+inverted for linearly dependent features, or for more features than cells.
 """
 
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ STILL = 1e-12  # a variance, of features in [0, 1], that is nothing but rounding
 
 @dataclass(frozen=True)
 class Correlation:
-    """The matrix, and for how many features it has nothing to say."""
+    """The correlation matrix, and the number of constant features."""
 
     matrix: Array
     constant: int  # features that have the same value wherever there is base measure
 
     def notes(self, cells: int, uncorrelated: float) -> list[str]:
-        """Say what the reader of a model should know of it."""
+        """Return notes for the user about constant and dependent features."""
         out = []
         if self.constant:
             out.append(
@@ -70,5 +70,5 @@ def feature_correlation(features: FeatureSet, uncorrelated: float) -> Correlatio
 
 
 def _centred(features: FeatureSet, start: int, end: int, mean: Array, root: Array) -> Array:
-    """Return some features less their means, times the root of the base measure, one row each."""
+    """Return centred features times the root of the base measure, one row each."""
     return np.array([(features.column(j) - mean[j]) * root for j in range(start, end)])

@@ -17,8 +17,8 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class Gibbs:
-    """The distribution that scores `θ` define: density ratios `r`, normaliser `tau`, conjugate `Ω*(θ)`; of several
-    columns of scores, these are arrays."""
+    """The distribution of scores `θ`: density ratios `r`, normaliser `tau`, conjugate `Ω*(θ)`; arrays for several
+    columns."""
 
     ratio: Array
     tau: Any
@@ -34,7 +34,8 @@ class Entropy:
         self.alpha = float(alpha)
 
     def gibbs(self, theta: Array, q0: Array, tau: float = np.nan) -> Gibbs:
-        """Return the distribution of scores `theta`, or of each column of them; `tau` is a guess from nearby scores."""
+        """Return the distribution of scores `theta`, or of each column of them; `tau` is an initial value of the
+        normaliser."""
         if self.alpha == 1.0:
             top = theta.max(axis=0)
             ratio = np.exp(theta - top)
@@ -49,7 +50,7 @@ class Entropy:
         return Gibbs(ratio, tau, _number(tau - mean + terms.sum(axis=0)))
 
     def ratio(self, theta: Array, tau: float | Array) -> Array:
-        """Return the density ratios of scores `theta` under a known normaliser."""
+        """Return the density ratios of scores `theta` for a known normaliser."""
         alpha, s = self.alpha, theta - tau
         if alpha == 1.0:
             return np.asarray(np.exp(s))
@@ -84,11 +85,13 @@ class Entropy:
 
 
 class ClassEntropy(Entropy):
-    """The entropy of order `alpha` in [1, 2] over the classes of each site, without a base measure: order 1 is the
-    logistic loss and softmax, 2 sparsemax. All arrays are `(C, n)`, one row per class."""
+    """The entropy of order `alpha` in [1, 2] over the classes of each site, without a base measure.
+
+    Order 1 is the logistic loss and softmax, 2 is sparsemax. All arrays are `(C, n)`, one row per class.
+    """
 
     def distributions(self, theta: Array) -> tuple[Array, Array]:
-        """Return each site's distribution `∇Ω*(θ_i)`, and `Ω*(θ_i)`; NaN where a score is."""
+        """Return each site's distribution `∇Ω*(θ_i)`, and `Ω*(θ_i)`; NaN where a score is NaN."""
         gibbs = self.gibbs(theta, np.ones((len(theta), 1)))
         return gibbs.ratio, np.asarray(gibbs.conjugate)
 
@@ -107,14 +110,16 @@ class ClassEntropy(Entropy):
 
 
 def find_tau(theta: Array, q0: Array, alpha: float, guess: float = np.nan) -> tuple[Any, int]:
-    """Return the τ at which Σ q0_i r_i(τ) = 1, of each column of `theta`, and how many passes over the cells it took.
+    """Return the τ with Σ q0_i r_i(τ) = 1 for each column of `theta`, and the number of passes over the cells.
 
-    By Newton's method on the (α − 1)th power of the sum. That is a norm of the bases [1 + (α − 1)(θ_i − τ)]₊, convex
-    and decreasing in τ for α ≤ 2, so from any point left of the root Newton climbs to it without passing it, and from
-    a point right of it one step leads to its left. It is less curved than the sum: a straight line where all scores
-    are equal, and piecewise straight for α = 2, where the step from the last piece is exact. Left of the root are the
-    mean score, by Jensen's inequality, and every point where a single cell has all mass; from the largest of these it
-    is a few passes, however many cells there are (`benchmarks/roots.py` compares it with others).
+    The method is Newton's on the (α − 1)th power of the sum. This is a norm of the bases [1 + (α − 1)(θ_i − τ)]₊,
+    convex and decreasing in τ for α ≤ 2. From a point below the root Newton's method increases monotonically to it, and
+    from a point above it one step leads below it. The power is less curved than the sum. It is linear if all scores are
+    equal, and piecewise linear for α = 2, where the step from the last piece is exact.
+
+    Lower bounds of the root are the mean score, by Jensen's inequality, and the solution for a single cell with all
+    mass. From the largest of these only a few passes are needed, for any number of cells (`benchmarks/roots.py`
+    compares methods).
     """
     entropy, power = Entropy(alpha), alpha - 1.0
     alone = (theta - np.expm1(-power * np.log(q0)) / power).max(axis=0)
@@ -135,7 +140,7 @@ def find_tau(theta: Array, q0: Array, alpha: float, guess: float = np.nan) -> tu
 
 
 def _number(value: Any) -> Any:
-    """Return a number of numpy as one of Python; arrays stay."""
+    """Return a NumPy number as a Python number; arrays are unchanged."""
     return value if np.ndim(value) else float(value)
 
 
@@ -146,7 +151,7 @@ FOLDS = 5
 
 @dataclass(frozen=True)
 class OrderTrial:
-    """An order of the entropy with its mean log loss at what was held out (nats), and the loss's standard error."""
+    """An order of the entropy with its mean held-out log loss (nats) and standard error."""
 
     order: float
     loss: float
@@ -154,12 +159,12 @@ class OrderTrial:
 
 
 def floored_log_loss(ratio: Array) -> Array:
-    """Return `−ln` of probabilities relative to those of the constant model, kept finite by its share."""
+    """Return `−ln` of probabilities relative to the null model, which has a small share so that losses are finite."""
     return np.asarray(-np.log((1.0 - FLOOR) * ratio + FLOOR))
 
 
 def choose_order(losses: Mapping[float, Array], share: Array | None = None) -> tuple[float, list[OrderTrial]]:
-    """Return the order with the lowest mean of its losses, weighted by `share`, and every order's trial."""
+    """Return the order with the lowest mean loss, weighted by `share`, and every order's trial."""
     trials = []
     for order in sorted(losses):
         each = losses[order]
@@ -171,6 +176,6 @@ def choose_order(losses: Mapping[float, Array], share: Array | None = None) -> t
 
 
 def order_note(order: float, trials: list[OrderTrial]) -> str:
-    """Say which order was chosen, and the losses of all."""
+    """Return a note on the chosen order and the losses of all."""
     listed = ", ".join(f"{trial.order:g}: {trial.loss:.4f}" for trial in trials)
     return f"entropy of order {order:g}, chosen by the held-out log loss ({listed} nats)"

@@ -1,23 +1,18 @@
 """Penalties `U*` on the weights and their potentials `U` (Dudík, Phillips & Schapire 2007, Table 1 and §5).
 
-All are taken relative to the sample: `value` is `U*_π̃(λ)`, `potential` is `U_π̃(u)` at `u = π̃[f] − p[f]`, and every
-penalty has one weight `β_j > 0` per feature.
+All are relative to the sample: `value` is `U*_π̃(λ)`, `potential` is `U_π̃(u)` at `u = π̃[f] − p[f]`. Every penalty has
+one weight `β_j > 0` per feature.
 
-=============  ===============================  =========================================
-name           value(λ)                         potential(u)
-=============  ===============================  =========================================
-none           0                                0 if u = 0 else ∞
-l1             Σ β|λ|                           0 if |u| ≤ β else ∞
-smoothed_l1    Σ aβ ln cosh(λ/a)                Σ aβ D((1 + u/β)/2 ‖ 1/2)
-l2             √Σ β²λ²                          0 if Σ (u/β)² ≤ 1 else ∞
-l2sq           Σ βλ²/2                          Σ u²/(2β)
-elastic        Σ β|λ| + cλ²/2                   Σ (|u| − β)₊²/(2c)
-mahalanobis    λᵀAλ/2, A_jk = ρ_jk √(β_j β_k)   uᵀA⁻¹u/2
-lp             (Σ (β|λ|)^p)^(1/p), 1 < p < 2    0 if Σ (|u|/β)^q ≤ 1 else ∞, q = p/(p − 1)
-=============  ===============================  =========================================
+=============  ===============================  ========================================= name           value(λ)
+potential(u) =============  ===============================  ========================================= none           0
+0 if u = 0 else ∞ l1             Σ β|λ|                           0 if |u| ≤ β else ∞ smoothed_l1    Σ aβ ln cosh(λ/a)
+Σ aβ D((1 + u/β)/2 ‖ 1/2) l2             √Σ β²λ²                          0 if Σ (u/β)² ≤ 1 else ∞ l2sq           Σ
+βλ²/2                          Σ u²/(2β) elastic        Σ β|λ| + cλ²/2                   Σ (|u| − β)₊²/(2c) mahalanobis
+λᵀAλ/2, A_jk = ρ_jk √(β_j β_k)   uᵀA⁻¹u/2 lp             (Σ (β|λ|)^p)^(1/p), 1 < p < 2    0 if Σ (|u|/β)^q ≤ 1 else ∞, q
+= p/(p − 1) =============  ===============================  =========================================
 
-`ρ` is a correlation matrix of the features (`correlation.py`): where it is the unit matrix, mahalanobis is l2sq. The
-norm lp lies between l1 (p = 1) and l2 (p = 2).
+`ρ` is a correlation matrix of the features (`correlation.py`); for the identity matrix, mahalanobis is l2sq. The norm
+lp is between l1 (p = 1) and l2 (p = 2).
 """
 
 from abc import ABC, abstractmethod
@@ -34,8 +29,11 @@ Product = Callable[[Array], Array]
 
 
 class Penalty(ABC):
-    """The penalty on the weights of a model: `beta` and `ridge` (coefficient of `λ²/2`) of each feature, `smoothing`
-    (the `a` of `smoothed_l1` of each feature, else zero)."""
+    """The penalty on the weights of a model.
+
+    Each feature has a `beta`, a `ridge` (coefficient of `λ²/2`), and a `smoothing` (the `a` of `smoothed_l1`, else
+    zero).
+    """
 
     code: int  # how kernels know it
     sparse = False  # whether optimal weights can be exactly zero one by one
@@ -59,27 +57,27 @@ class Penalty(ABC):
 
     @abstractmethod
     def gradient(self, lam: Array) -> Array:
-        """Return a gradient of the value (zero where it jumps through zero)."""
+        """Return a gradient of the value (zero at its kink at zero)."""
 
     def mixing(self, u: Array) -> float:
-        """Return the smallest share `t` of the sample that brings `(1 − t) u` into the potential's domain."""
+        """Return the smallest share `t` of the sample for which `(1 − t) u` is in the potential's domain."""
         return 0.0
 
     def curvature(self, lam: Array) -> tuple[Product, Array]:
-        """Return its Hessian as a product (with a vector, or with the rows of a symmetric matrix), and the diagonal."""
+        """Return the Hessian as a product (with a vector, or with the rows of a symmetric matrix), and its diagonal."""
         return (lambda v: self.ridge * v), self.ridge
 
     def step_off_zero(self, eps: Array) -> Array | None:
-        """Return a step from zero weights, if it has no gradient there; else None."""
+        """Return a step from zero weights for a penalty without a gradient there; else None."""
         return None
 
     def separable_above(self, lam: Array) -> "Penalty | None":
-        """Return a sum over single weights that is nowhere below it but for a constant, and touches it at `lam`."""
+        """Return a sum over single weights that is an upper bound up to a constant, and is tangent at `lam`."""
         return self if self.by_weight else None
 
 
 class Ball(Penalty):
-    """A penalty whose potential is finite where a norm of `u`, in units of `β`, is at most one."""
+    """A penalty with a finite potential where a norm of `u`, in units of `β`, is at most one."""
 
     @abstractmethod
     def dual(self, u: Array) -> float:
@@ -90,7 +88,7 @@ class Ball(Penalty):
         return 0.0 if self.dual(u) <= 1 + 1e-12 else np.inf
 
     def mixing(self, u: Array) -> float:
-        """Return the share of the sample that brings `u` into the ball."""
+        """Return the share of the sample for which `u` is in the ball."""
         return 1.0 - 1.0 / max(1.0, self.dual(u))
 
 
@@ -113,7 +111,7 @@ class NoPenalty(Penalty):
         return np.zeros_like(lam)
 
     def mixing(self, u: Array) -> float:
-        """Return one unless every expectation matches: then only the sample itself is feasible for certain."""
+        """Return one unless every expectation matches, because only the sample is certain to be feasible."""
         return 1.0 if np.any(u) else 0.0
 
 
@@ -227,7 +225,7 @@ class L2Squared(Penalty):
 
 
 class Elastic(Penalty):
-    """The l1 penalty plus a quadratic one of `ratio` times its size, or of a strength `ridge` of its own (§5.6)."""
+    """The l1 penalty plus a quadratic one, of `ratio` times its size or of an independent strength `ridge` (§5.6)."""
 
     code = CODE_ELASTIC
     sparse = True
@@ -252,8 +250,10 @@ class Elastic(Penalty):
 
 
 class Mahalanobis(Penalty):
-    """A quadratic penalty that knows how features go together: `λᵀAλ/2` with `A = diag(√β) ρ diag(√β)` for a
-    correlation matrix `ρ` that is positive definite (§5.4)."""
+    """A quadratic penalty for correlated features: `λᵀAλ/2` with `A = diag(√β) ρ diag(√β)` (§5.4).
+
+    The correlation matrix `ρ` is positive definite.
+    """
 
     code = CODE_MAHALANOBIS
     by_weight = False
@@ -273,7 +273,7 @@ class Mahalanobis(Penalty):
         return float(0.5 * (lam @ self.matrix @ lam))
 
     def potential(self, u: Array) -> float:
-        """Return `uᵀA⁻¹u/2`; what rounding left in the inverse is mended."""
+        """Return `uᵀA⁻¹u/2`, with a correction for rounding in the inverse."""
         x = self.inverse @ u
         x += self.inverse @ (u - self.matrix @ x)
         return float(0.5 * (u @ x))
@@ -351,7 +351,7 @@ def make_penalty(
     power: float = 1.5,
     correlation: Array | None = None,
 ) -> Penalty:
-    """Return the penalty of a name (`PENALTIES`) with the weights `beta`; mahalanobis needs `correlation`."""
+    """Return the penalty with a name in `PENALTIES` and the weights `beta`; mahalanobis needs `correlation`."""
     if name in _PLAIN:
         return _PLAIN[name](beta)
     if name == "smoothed_l1":

@@ -1,13 +1,13 @@
-"""Choosing λ and β of structural penalties by held-out log loss over repeated folds (Cortes et al. 2015, §4).
+"""Choose λ and β of structural penalties by held-out log loss over repeated folds (Cortes et al. 2015, §4).
 
-λ = ∞ stands for no growing families: the ordinary features alone. For each β, λ goes from the largest down, each fit
-starting from the columns and weights of the one before. A path ends when held-out loss has risen well above its best
-twice in a row, or far above it once: smaller penalties only overfit more, and cost most. Settings that are clearly
-worse than the best take no part in the next repeat, and when nothing is better than λ = ∞ there is none.
+λ = ∞ stands for the ordinary features alone. For each β, λ decreases, and each fit starts from the columns and weights
+of the previous one. A path ends when the held-out loss is well above its minimum twice in a row, or far above it once.
+Smaller penalties overfit more and take the longest. Settings that are clearly worse than the best are excluded from the
+next repeat. If λ = ∞ is the best, there is no further repeat.
 
-Growing families come in only if their best setting has a lower held-out loss than λ = ∞ by more than one standard
-error (Breiman et al. 1984, §3.4.3): that of the best setting's loss, over records. The error of the *difference* is
-smaller, but does not know that the best of several settings was taken, nor how little a few records say.
+Growing families are included only if their best setting has a lower held-out loss than λ = ∞ by more than one standard
+error (Breiman et al. 1984, §3.4.3). This is the standard error of the best setting's loss, over records. The error of
+the *difference* is smaller, but ignores that the best of several settings was selected.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -50,9 +50,11 @@ class PenaltySetting:
 
 @dataclass(frozen=True)
 class PenaltyFold:
-    """Cells whose records are held out; `begin(lam, beta)` starts a fit on the rest. Densities are taken relative to
-    the first `n_background` cells: presences that were added to the domain count for more there than they do on the
-    map, which would speak against every model that is sharp around them."""
+    """Cells with held-out records; `begin(lam, beta)` starts a fit on the rest.
+
+    Densities are relative to the first `n_background` cells. Presences that were added to the domain have more weight
+    there than on the map, which would disfavour concentrated models.
+    """
 
     held: NDArray[np.int64]
     begin: Callable[[float, float], Growth]
@@ -68,7 +70,7 @@ class HeldOutLosses:
         self.of: dict[Key, list[Array]] = {}
 
     def settings(self) -> list[PenaltySetting]:
-        """Return every setting tried, with its mean loss."""
+        """Return all settings with their mean losses."""
         out = []
         for key, repeats in self.of.items():
             loss, error, parts = self._mean(repeats)
@@ -76,13 +78,13 @@ class HeldOutLosses:
         return out
 
     def best(self) -> Key:
-        """Return the setting with the lowest loss among those that took part in every repeat."""
+        """Return the setting with the lowest loss among the settings in every repeat."""
         most = max(map(len, self.of.values()))
         left = [key for key, repeats in self.of.items() if len(repeats) == most]
         return min(left, key=lambda key: self._mean(self.of[key])[0])
 
     def may_win(self, key: Key, best: Key) -> bool:
-        """Tell whether a setting may turn out better than the best, by their differences on the same records."""
+        """Return whether a setting may be better than the best, by their differences on the same records."""
         behind, error, _ = self._mean([mine - theirs for mine, theirs in zip(self.of[key], self.of[best])])
         return behind <= CLEARLY * error
 
@@ -108,9 +110,12 @@ def search_penalties(
     optional: bool = False,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> tuple[PenaltySetting, list[PenaltySetting]]:
-    """Return the setting to use, and every setting tried: for each β of `paths` its values of λ. `repeats` are
-    divisions of the records into folds, `sample` the share of each cell in the records. If `optional`, growing families
-    need evidence against λ = ∞; else the lowest held-out loss decides."""
+    """Return the chosen setting, and all settings: for each β of `paths` its values of λ.
+
+    `repeats` are divisions of the records into folds, and `sample` is the share of each cell in the records. If
+    `optional`, growing families must be better than λ = ∞ by one standard error; otherwise the lowest held-out loss is
+    chosen.
+    """
     losses = HeldOutLosses(sample)
     left = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
     fits = StepCount(progress, "penalties", _fits(repeats, left, optional))
@@ -134,7 +139,7 @@ def search_penalties(
 
 
 def _fits(repeats: Sequence[Sequence[PenaltyFold]], paths: Mapping[float, Sequence[float]], optional: bool) -> int:
-    """Return how many fits all settings take at most."""
+    """Return the largest number of fits for all settings."""
     return sum(map(len, repeats)) * (optional + sum(map(len, paths.values())))
 
 
@@ -146,7 +151,7 @@ def _follow(
     losses: HeldOutLosses,
     fits: StepCount,
 ) -> list[float]:
-    """Try falling λ, each from the one before; return those that were tried before loss rose for good."""
+    """Fit falling λ, each from the previous fit; return the values before the loss rose for good."""
     lowest, worse, tried = np.inf, 0, []
     for lam in lambdas:
         earlier = _try(folds, (lam, beta), earlier, losses, fits)
@@ -163,7 +168,7 @@ def _follow(
 def _try(
     folds: Sequence[PenaltyFold], key: Key, earlier: Sequence[Fit | None], losses: HeldOutLosses, count: StepCount
 ) -> list[Fit | None]:
-    """Fit every fold of a repeat at one setting, and note the loss of each record that was held out."""
+    """Fit every fold of a repeat at one setting, and store the loss of each held-out record."""
     held_out = np.full(losses.cells.size, np.nan)
     fits: list[Fit | None] = []
     for fold, before in zip(folds, earlier):
@@ -186,7 +191,7 @@ def held_out_ratio(p: Array, q0: Array, held: NDArray[np.int64], n_background: i
 
 
 def _held_out(fold: PenaltyFold, growth: Growth, solution: Solution) -> Array:
-    """Return the log loss of the cells held out."""
+    """Return the log loss of the held-out cells."""
     ratio = held_out_ratio(solution.p, growth.domain.q0, fold.held, fold.n_background)
     if growth.problem.entropy.alpha > 1.0:
         return floored_log_loss(ratio)

@@ -1,4 +1,4 @@
-"""The regularisation weight β of every feature, from how well a sample of its size determines the feature's mean."""
+"""The regularisation weight β of every feature, from the standard error of its mean in the sample."""
 
 from collections.abc import Collection, Mapping
 
@@ -80,14 +80,14 @@ def penalty_weights(
 
 
 def check_multiplier(multiplier: float) -> None:
-    """Raise for what penalties cannot be multiplied by."""
+    """Raise for an invalid multiplier."""
     if not (np.isfinite(multiplier) and multiplier > 0):
         raise OptionError(f"multiplier={multiplier!r}: expected a positive number (or regularization='none')")
 
 
 def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:
-    """Return the number of the tables for each feature class by its letter, in a model that has the classes `letters`
-    and `m` presences."""
+    """Return the table values of the feature classes by letter, for a model with the classes `letters` and `m`
+    presences."""
     smooth = _WITH_PRODUCT if "p" in letters else _LINEAR_QUADRATIC if "q" in letters else _LINEAR_ONLY
     tables = {"l": smooth, "q": smooth, "p": smooth, "h": _HINGE, "t": _THRESHOLD, "c": _CATEGORY}
     return {letter: float(np.interp(m, *table)) for letter, table in tables.items()}
@@ -96,7 +96,7 @@ def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:
 def _tabulated(
     features: FeatureSet, measure: Measure, deviation: Array, m: float, rule: str, given: Mapping[str, float]
 ) -> Array:
-    """Return `table · s_j / √m` with each program's own exceptions."""
+    """Return `table · s_j / √m` with the exceptions of each program."""
     sizes = np.diff(features.offsets)
     letters = [family.letter for family in features.families]
     heights = table_numbers(letters, m)

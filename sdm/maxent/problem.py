@@ -1,8 +1,8 @@
-"""The one problem that everything solves, and the certificate of how near a solution is (Dudík et al. 2007, §4).
+"""The common problem of all solvers, and its duality gap (Dudík et al. 2007, §4).
 
 `min_λ F(λ) = Ω*(Fλ) − λ·π̃[f] + U*_π̃(λ)`; its negative `Q(λ)` is the regularised gain. For any distribution `p` with
-`π̃[f] − p[f]` in the potential's domain, `Ω(p) + U_π̃(π̃[f] − p[f]) ≥ max Q`, so that value minus `Q(λ)` bounds what is
-missing to the optimum. The features in it are all features of every family.
+`π̃[f] − p[f]` in the potential's domain, `Ω(p) + U_π̃(π̃[f] − p[f]) ≥ max Q`. So this value minus `Q(λ)` bounds the
+distance to the optimum. It includes all features of every family.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ Hessian = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class State:
-    """A point `λ` and what follows from it."""
+    """A point `λ` and its derived values."""
 
     lam: Array
     theta: Array  # scores Fλ
@@ -41,8 +41,11 @@ class State:
 
 
 class Problem:
-    """Entropy + penalty + features + sample: the empirical distribution `π̃` as a probability on cells; `mu` is
-    `π̃[f]`, where it is known already."""
+    """Entropy, penalty, features and sample.
+
+    The sample is the empirical distribution `π̃` as a probability on cells. `mu` is `π̃[f]`, if it has been computed
+    before.
+    """
 
     classes = 1
     """How many weights a feature has: the weights are in the order of classes, then features."""
@@ -63,7 +66,7 @@ class Problem:
         return self.features.scores(lam)
 
     def masses(self, p: Array) -> Array:
-        """Return the mass on cells, in one row for each class, whose sums of the features are the expectations."""
+        """Return masses on cells, one row per class, whose sums of the features are the expectations."""
         return p[None, :]
 
     def expectations(self, p: Array) -> Array:
@@ -75,7 +78,7 @@ class Problem:
         return self.entropy.value(p, self.q0)
 
     def state(self, lam: Array, tau: float = np.nan) -> State:
-        """Evaluate everything at `λ`, from exact scores; `tau` is a guess of the normaliser."""
+        """Evaluate everything at `λ`, from exact scores; `tau` is an initial value of the normaliser."""
         theta = self.scores(lam)
         gibbs = self.entropy.gibbs(theta, self.q0, tau)
         p = self.q0 * gibbs.ratio
@@ -84,11 +87,11 @@ class Problem:
         return State(lam, theta, gibbs, p, self.expectations(p) - self.mu, objective, cost)
 
     def curvature(self, state: State, floor: float = 0.0) -> Array:
-        """Return each cell's curvature of `Ω*`; `floor` is the least, in units of its base measure."""
+        """Return each cell's curvature of `Ω*`, at least `floor` in units of its base measure."""
         return np.maximum(self.entropy.curvature(state.gibbs.ratio, self.q0), floor * self.q0)
 
     def tilt(self, w: Array, s: Array) -> Array:
-        """Return how the distribution changes along scores `s`: `(diag(w) − w wᵀ/Σw) s` for curvatures `w`."""
+        """Return the derivative of the distribution along scores `s`: `(diag(w) − w wᵀ/Σw) s` for curvatures `w`."""
         return np.asarray(w * (s - (w @ s) / w.sum()))
 
     def bends(self, w: Array) -> Array:
@@ -96,11 +99,11 @@ class Problem:
         return np.asarray(w.sum() * self.features.variances(self.domain.measure(w)))
 
     def hessian(self, pool: ColumnPool, members: NDArray[np.int64], w: Array) -> Array:
-        """Return the Hessian of `Ω*(Fλ)` on some weights (ascending), from the cells that the pool looks at."""
+        """Return the Hessian of `Ω*(Fλ)` for some weights (ascending), from the cells that the pool samples."""
         return pool.hessian(members, w)
 
     def dense_hessian(self) -> Hessian | None:
-        """Return the Hessian of all weights, from the features' matrix, if they are few."""
+        """Return the Hessian of all weights from the feature matrix, or None if there are too many."""
         if self.mu.size > DENSE_WEIGHTS or self.mu.size * self.domain.n > DENSE_NUMBERS:
             return None
         matrix = np.array([self.features.column(j) for j in range(self.features.size)])
@@ -113,17 +116,17 @@ class Problem:
 
     @cached_property
     def stretches(self) -> NDArray[np.int64]:
-        """Where in the weights each stretch of near copies (one class, one group of features) begins."""
+        """Return the first weight of each group of near duplicates (one class, one group of features)."""
         groups = self.features.groups()
         first = np.flatnonzero(np.diff(groups, prepend=-1))
         return np.concatenate([first + c * groups.size for c in range(self.classes)])
 
     def shortfall(self, s: Array) -> tuple[float, float]:
-        """Return how far the sample's mean of scores `s` is below their largest, and how far they range."""
+        """Return the distance of the sample's mean of scores `s` below their maximum, and their range."""
         return float(s.max()) - float(s @ self.sample), float(np.ptp(s))
 
     def mirrored(self, state: State) -> bool:
-        """Tell whether one half of the weights is the other, negated, and stays so (two classes, `ClassProblem`)."""
+        """Return whether the two halves of the weights are opposite, and stay so (two classes, `ClassProblem`)."""
         return False
 
     def cost(self, lam: Array) -> float:
@@ -131,11 +134,11 @@ class Problem:
         return self.penalty.value(lam)
 
     def gap(self, state: State, worst: float = 0.0) -> float:
-        """Bound how far `state.objective` is above the optimum, by mixing in as much of the sample as it takes.
+        """Bound the distance of `state.objective` above the optimum, by mixing in the smallest sufficient share of the
+        sample.
 
-        `p_t = (1 − t) p + t π̃` has `π̃[f] − p_t[f] = (1 − t)(π̃[f] − p[f])`, and at `t = 1` is always feasible.
-        `worst` is the largest `|π̃[f] − p[f]|/β` of features that are not in the problem but that the bound must hold
-        for.
+        `p_t = (1 − t) p + t π̃` has `π̃[f] − p_t[f] = (1 − t)(π̃[f] − p[f])`, and is always feasible at `t = 1`.
+        `worst` is the largest `|π̃[f] − p[f]|/β` of further features that the bound must cover.
         """
         u = -state.eps
         t = max(self.penalty.mixing(u), 1.0 - 1.0 / max(worst, 1.0))

@@ -1,4 +1,4 @@
-"""What a solver returns: status is data, never an exception."""
+"""The result of a solver, with its status as data instead of an exception."""
 
 from dataclasses import dataclass, field
 
@@ -46,17 +46,17 @@ class Solution:
 
     @property
     def message(self) -> str:
-        """What the status means."""
+        """Return the meaning of the status."""
         return MEANING[self.status]
 
     @property
     def gain(self) -> float:
-        """The regularised gain."""
+        """Return the regularised gain."""
         return -self.objective
 
     @property
     def n_nonzero(self) -> int:
-        """How many features have a weight."""
+        """Return the number of features with a nonzero weight."""
         return int(np.count_nonzero(self.weights))
 
     def _repr_html_(self) -> str:

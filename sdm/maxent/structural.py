@@ -1,10 +1,10 @@
 """Structural maxent (Cortes et al. 2015): growing families, each feature with the penalty `β_k = λ·B_k + β`.
 
-`B_k` is the complexity of the feature's family. A solver asks in each round, at its present distribution, every oracle
-(for every class) for its most violated features and takes the worst in. The gap that a round proves covers all features
-of the finite families, all that were found so far, and all of the oracles' proposals: over the current columns it is
-exact, over the growing families it is as good as their oracles. Over classes, a feature that was found for one is there
-for all of them, each with a weight of its own at the same penalty (eq. 14).
+`B_k` is the complexity of the feature's family. In each round a solver calls every oracle (for every class) at the
+current distribution, and adds the most violated features. The gap of a round covers all features of the finite
+families, all features found so far, and all proposals of the oracles. Over the current columns it is exact. Over the
+growing families it depends on the search of their oracles. With classes, a feature that was found for one class is
+added for all, with a separate weight and the same penalty (eq. 14).
 """
 
 from collections.abc import Callable, Sequence
@@ -38,7 +38,7 @@ class FamilyPenalty:
 
     @classmethod
     def from_bounds(cls, lam: float, beta: float, oracles: Sequence[Oracle], m: float) -> "FamilyPenalty":
-        """Take `B_k` from eq. (15) of Cortes et al. 2015, with `m` presences."""
+        """Compute `B_k` from eq. (15) of Cortes et al. 2015, with `m` presences."""
         bounds = {o.name: np.array([o.complexity(k, m) for k in range(1, o.largest + 1)]) for o in oracles}
         return cls(lam, beta, bounds)
 
@@ -48,12 +48,14 @@ class FamilyPenalty:
 
 
 def sample_complexity(oracle: Oracle, domain: Domain, sample: Array, *, seed: int = 1, draws: int = DRAWS) -> Array:
-    """Return the Rademacher complexity of a family, estimated on the sample by Monte Carlo: how well it fits pure noise
-    on these presences, `R̂_m(H_k) = E_σ sup_{f ∈ H_k} (1/m) Σ σ_i f(x_i)` with random signs σ. The supremum is the
-    oracle's: for trees and monomials that are grown greedily it is what greedy growth finds.
+    """Return the Rademacher complexity of a family, estimated on the sample by Monte Carlo.
 
-    There is one number for each size 1 … largest, made non-decreasing in the size. Signs are put on the cells with
-    presences, and `draws` sets of them are averaged."""
+    It is the fit to random signs σ on the presences, `R̂_m(H_k) = E_σ sup_{f ∈ H_k} (1/m) Σ σ_i f(x_i)`. The supremum
+    is the result of the oracle, so for trees and monomials it is the result of greedy growth.
+
+    There is one number for each size 1 … largest, non-decreasing in the size. Signs are on the cells with presences,
+    and `draws` sets of them are averaged.
+    """
     rng = np.random.default_rng([seed, 3])
     cells = np.flatnonzero(sample)
     total = np.zeros(oracle.largest)
@@ -70,8 +72,10 @@ def sample_complexity(oracle: Oracle, domain: Domain, sample: Array, *, seed: in
 
 
 class Growth:
-    """A problem that gets more features as it is solved: the finite families first (which may be none, with an l1
-    penalty), then those found by the oracles (`grown`), with `family_penalty`. `problem` is over the features so far.
+    """A problem whose features grow while it is solved.
+
+    The finite families come first (possibly none, with an l1 penalty), then the features that the oracles found
+    (`grown`), with `family_penalty`. `problem` is over the current features.
     """
 
     def __init__(self, problem: Problem, oracles: Sequence[Oracle], family_penalty: FamilyPenalty) -> None:
@@ -83,11 +87,11 @@ class Growth:
 
     @property
     def beta(self) -> Array:
-        """The penalty of every weight so far."""
+        """Return the penalty of every current weight."""
         return self.problem.penalty.beta
 
     def adopt(self, grown: GrownFamily) -> None:
-        """Start with the features that an earlier problem on the same domain has found, at this one's penalties."""
+        """Start with the features that an earlier problem on the same domain found, with the penalties of this one."""
         self.grown = grown.subset(np.ones(grown.size, dtype=bool))
         penalties = [self.family_penalty.of(o, s.size) for o, s in zip(grown.sources, grown.shapes)]
         self._rebuild(np.arange(self.problem.features.size) < self._finite.size, penalties)
@@ -95,12 +99,11 @@ class Growth:
     def extend(
         self, state: State, limit: int, rank: Callable[[float, float], float] = truediv
     ) -> tuple[State, float, NDArray[np.bool_] | None]:
-        """Look for features that a state violates, and forget some that it does not need.
+        """Add features that a state violates, and remove some unnecessary ones.
 
-        At most `limit` are taken in (twice as many where there is no feature yet): the first by `rank(violation,
-        penalty)`. Return the state over the features now in the problem, the largest `violation/penalty` of all that
-        the oracles proposed, and which of the earlier features are still in the problem, in their order before the new
-        ones; None if the problem is as it was.
+        At most `limit` features are added (twice as many if there are none yet): the first by `rank(violation,
+        penalty)`. Return the state over the new features, the largest `violation/penalty` of all proposals, and a mask
+        of the previous features that remain. The mask is None if the problem is unchanged.
         """
         kept = self._pruned(state)
         worst, violated = self._violated(state, rank, further=False)
@@ -136,8 +139,10 @@ class Growth:
         return worst, violated
 
     def _pruned(self, state: State) -> NDArray[np.bool_]:
-        """Forget features that have no weight and are far from getting one (an oracle can find them again). Return
-        which features are kept: all, unless there are many more than are needed."""
+        """Remove features without weight whose violation is small (an oracle can find them again).
+
+        Return a mask of the remaining features; features are only removed if there are many more than necessary.
+        """
         keep = np.ones(self.problem.features.size, dtype=bool)
         if self.grown.size > self._most:
             near = (state.lam != 0) | (np.abs(state.eps) > 0.7 * self.beta)
@@ -147,8 +152,10 @@ class Growth:
         return keep
 
     def _rebuild(self, kept: NDArray[np.bool_], added: Sequence[float], p: Array | None = None) -> Array:
-        """Make the problem of some of the earlier features and the last that were found, with the penalties `added`.
-        Return `p[f] − π̃[f]` of these, in one row for each class."""
+        """Make the problem of the remaining and the new features, with the penalties `added` of the new ones.
+
+        Return `p[f] − π̃[f]` of the new features, in one row per class.
+        """
         old, first = self.problem, self.grown.size - len(added)
 
         def measured(p: Array) -> Array:

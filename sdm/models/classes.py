@@ -1,4 +1,4 @@
-"""A fitted model of classes: it predicts, and a file keeps it."""
+"""A fitted model of classes, with predictions and a file format."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,7 +22,7 @@ from sdm.types import AnyArray, Array, Colour, Label
 
 @dataclass(frozen=True)
 class ClassModel(FeatureModel):
-    """Weights of every class with the features they belong to, with a weight in any class: T terms and S shapes."""
+    """Features with their weights in every class: T terms and S shapes with a nonzero weight in any class."""
 
     kind: ClassVar[str] = "classes"
     called: ClassVar[str] = "class model"
@@ -44,19 +44,19 @@ class ClassModel(FeatureModel):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The classes as text."""
+        """Return the classes as text."""
         return tuple(map(label_text, self.classes))
 
     @property
     def codes(self) -> dict[str, int]:
-        """The values that classes had in the raster that they were drawn from, where it has names for them."""
+        """Return the values of the classes in their raster, if it has names for them."""
         stored = self.meta.get("codes")
         known = stored.items() if isinstance(stored, dict) else ()
         return {str(label): code for label, code in known if isinstance(code, int) and label in self.labels}
 
     @property
     def shares(self) -> Array | None:
-        """Each class's share of the training sites, `(C, 1)`: the constant model; None if the file does not say."""
+        """Return each class's share of the training sites, `(C, 1)`: the null model; None for files without it."""
         stored = self.meta.get("shares")
         if not isinstance(stored, list) or len(stored) != len(self.classes):
             return None
@@ -66,24 +66,24 @@ class ClassModel(FeatureModel):
 
     @property
     def colours(self) -> list[Colour]:
-        """The colour of every class: that of the raster that the model was fitted to, or else of the palette."""
+        """Return the colour of every class: from the training raster, else from the palette."""
         known = recorded_colours(self.meta)
         return [known.get(label, colour) for label, colour in zip(self.labels, palette(len(self.labels)))]
 
     @cached_property
     def compiled(self) -> tuple[Compiled, ...]:
-        """The score function of every class, compiled when first needed."""
+        """Return the score function of every class, compiled on first use."""
         each = [self._of_class(c) for c in range(len(self.classes))]
         return tuple(Compiled(terms, *self.limits, shapes) for terms, shapes in each)
 
     def _of_class(self, c: int) -> tuple[Terms, Shapes]:
-        """Return the terms and shapes that have a weight in a class."""
+        """Return the terms and shapes with a nonzero weight in a class."""
         own, rest = np.split(self.weights[c], [len(self.terms)])
         used = np.flatnonzero(own)
         return self.terms.take(used, own[used]), self.shapes.take_used(rest)
 
     def scores(self, x: Any, clamp: bool = True) -> Array:
-        """Return every class's score `θ_c(x)`, one row per class; NaN where a value is missing."""
+        """Return the scores `θ_c(x)`, one row per class; NaN where a value is missing."""
         return self.column_scores(list(self.encoder.encode(x).T), clamp)
 
     def column_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
@@ -96,7 +96,7 @@ class ClassModel(FeatureModel):
         return ClassEntropy(self.alpha).distributions(self.scores(x, clamp))[0]
 
     def column_distributions(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
-        """Return what `distributions` does, from one array of numbers per variable, in the order of `names`."""
+        """Return the result of `distributions` from one array of numbers per variable, in the order of `names`."""
         return ClassEntropy(self.alpha).distributions(self.column_scores(columns, clamp))[0]
 
     def predict_proba(self, x: Any, clamp: bool = True) -> Array:
@@ -113,7 +113,7 @@ class ClassModel(FeatureModel):
 
     @property
     def bands(self) -> tuple[str, ...]:
-        """The classes."""
+        """Return the classes."""
         return self.labels
 
     def column_values(
@@ -123,7 +123,7 @@ class ClassModel(FeatureModel):
         return self.column_distributions(columns, clamp)
 
     def description(self) -> dict[str, Any]:
-        """Return what `sdm info` prints."""
+        """Return the content of `sdm info`."""
         return {
             "classes": list(self.classes),
             "order": self.alpha,
@@ -133,7 +133,7 @@ class ClassModel(FeatureModel):
         }
 
     def _sound(self) -> bool:
-        """Refuse what no fit writes."""
+        """Return whether a fit could have written the values."""
         classes = len(self.classes)
         return bool(
             classes >= 2
@@ -148,10 +148,10 @@ class ClassModel(FeatureModel):
 
 
 def label_text(label: Label) -> str:
-    """Return a class's label as text: a whole number without a decimal point."""
+    """Return a class's label as text; whole numbers have no decimal point."""
     return repr(label).removesuffix(".0") if isinstance(label, float) else str(label)
 
 
 def shannon(p: Array) -> Array:
-    """Return the entropy in nats of each column of `p`: how undecided the classes are there."""
+    """Return the entropy of each column of `p`, in nats: the uncertainty of the class."""
     return np.asarray(-np.sum(p * np.log(np.where(p > 0, p, 1.0)), axis=0))

@@ -1,4 +1,4 @@
-"""Colours of classes: those of the raster that a model was fitted to, and a palette for all others."""
+"""Colours of classes: from the training raster, and a palette for the others."""
 
 import colorsys
 import re
@@ -51,7 +51,7 @@ def ramp_colour(ramp: Sequence[str], share: float) -> Colour:
 
 
 def recorded_colours(meta: Mapping[str, Any]) -> dict[str, Colour]:
-    """Return the colours that the metadata of a model give its classes, by label; what is no colour is left out."""
+    """Return the colours of classes in the metadata of a model, by label; invalid colours are ignored."""
     known = meta.get("colours")
     words = known.items() if isinstance(known, dict) else ()
     return {str(label): read_colour(text) for label, text in words if isinstance(text, str) and HEX.fullmatch(text)}

@@ -1,4 +1,4 @@
-"""A fitted joint model: it predicts, and a file keeps it."""
+"""A fitted joint model, with predictions and a file format."""
 
 import re
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ _FEATURES = ("lo", "hi", "centre", "width", "mean", "spread")
 
 @dataclass(frozen=True)
 class FittedJoint(FittedModel):
-    """Weights with the features, species and edges they belong to.
+    """Features, species and edges, with their weights.
 
-    The variance is the squared standard error of every weight of a CRF, the posterior variance of Laplace MEDN: zero
-    where that would only repeat the prior, and empty where no weight has one.
+    The variance of a weight is the squared standard error for a CRF, and the posterior variance for Laplace MEDN. It is
+    zero where it would only repeat the prior, and empty if no weight has one.
     """
 
     kind: ClassVar[str] = "community"
@@ -53,19 +53,19 @@ class FittedJoint(FittedModel):
 
     @cached_property
     def discriminant(self) -> Discriminant:
-        """The shape of the weights."""
+        """Return the layout of the weights."""
         return Discriminant(self.forest, self.features.size)
 
     def encode(self, X: Any) -> Array:
-        """Turn a table into raw values."""
+        """Convert a table to raw values."""
         return self.encoder.encode(X)
 
     def predict(self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None) -> NDArray[np.int8]:
-        """Return the best joint labeling, −1 where a variable is missing; `x` as for a model of one species.
+        """Return the best joint labelling, −1 where a variable is missing; `x` is as for a model of one species.
 
-        `known` are labels to hold, NaN where unknown; a data frame's columns by name, and not all of them needed.
-        `levels` are those of the random effect, one per site, by default from a column of `x`; where there is none, or
-        one that the model has not seen, the mean of the levels counts.
+        `known` are observed labels to condition on, NaN where unknown; a data frame may have a subset of the species.
+        `levels` are the levels of the random effect, one per site, by default from a column of `x`. Without a level, or
+        for a new one, the mean of the levels is used.
         """
         unary, table, states, whole = self._scores(x, known, clamp, levels)
         out = np.full(states.shape, -1, dtype=np.int8)
@@ -73,14 +73,14 @@ class FittedJoint(FittedModel):
         return out
 
     def predict_proba(self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None) -> Array:
-        """Return every species' marginal, NaN where a variable is missing; parameters as those of `predict`."""
+        """Return every species' marginal, NaN where a variable is missing; parameters as for `predict`."""
         unary, table, states, whole = self._scores(x, known, clamp, levels)
         out = np.full(states.shape, np.nan)
         out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
         return out
 
     def predict_both(self, x: Any, known: Any = None, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
-        """Return what `predict` and `predict_proba` do, from one evaluation of the features."""
+        """Return the results of `predict` and `predict_proba` from one evaluation of the features."""
         unary, table, states, whole = self._scores(x, known, clamp, None)
         labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
         labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
@@ -90,19 +90,22 @@ class FittedJoint(FittedModel):
     def communities(
         self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None
     ) -> list[PossibleCommunities | None]:
-        """Return a few possible communities of every site with their probabilities (SparseMAP), the most probable
-        first; None where a variable is missing. Parameters as those of `predict`."""
+        """Return possible communities of every site with their probabilities (SparseMAP), the most probable first.
+
+        The result is None where a variable is missing. Parameters are as for `predict`.
+        """
         unary, table, states, whole = self._scores(x, known, clamp, levels)
         found = iter(possible_communities(self.forest, self.scale * unary, self.scale * table, states[whole]))
         return [next(found) if there else None for there in whole]
 
     def log_odds(self, x: Any, levels: Any = None) -> Array:
-        """Return every species' log-odds without the other species: those of a single model, if it has no edges."""
+        """Return every species' log-odds without the other species; for a model without edges these are its
+        log-odds."""
         own = self.discriminant.unary(self.weights, self.features.evaluate(self.encode(x)))
         return self.scale * (own + self.level_offsets(x, len(own), levels))
 
     def log_loss(self, x: Any, labels: Any, levels: Any = None) -> float:
-        """Return the mean of `−ln p(y | x)` of the known labels, site by site; they are below zero or NaN elsewhere."""
+        """Return the mean of `−ln p(y | x)` over sites; unknown labels are negative or NaN."""
         values = self.encode(x)
         if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
             labels = read_labels(labels, self.species, values.shape[0])
@@ -113,8 +116,10 @@ class FittedJoint(FittedModel):
         return float(np.mean(log_partition - scores(self.forest, unary, table, labels)))
 
     def level_offsets(self, x: Any, sites: int, levels: Any = None) -> Array:
-        """Return what species' scores have more at the level of each site, `(n, S)`, or `(1, S)` of zeros for the mean;
-        `levels` as those of `predict`."""
+        """Return the effect of each site's level on the species' scores, `(n, S)`, or zeros `(1, S)` for the mean.
+
+        `levels` are as for `predict`.
+        """
         if self.random is not None and levels is None and hasattr(x, "columns") and self.random.column in x.columns:
             levels = x[self.random.column]
         if self.random is None or levels is None:
@@ -132,13 +137,13 @@ class FittedJoint(FittedModel):
 
     @property
     def feature_names(self) -> list[str]:
-        """The site features, as a person reads them; the last one is the bias."""
+        """Return readable names of the site features; the last one is the bias."""
         known = self._titles() | {name: dict(enumerate(words)) for name, words in self.encoder.labels.items()}
         labels = {self.encoder.names.index(name): named for name, named in known.items()}
         return [*self.features.raw_terms().names(self.encoder.names, labels), "bias"]
 
     def _titles(self) -> dict[str, dict[int, str]]:
-        """Return the names that layers' files have for categories, by variable and code; what is none is left out."""
+        """Return the names of categories in the layers' files, by variable and code; invalid codes are ignored."""
         stored = self.meta.get("category_names")
         known = stored.items() if isinstance(stored, dict) else ()
         named = {name: codes for name, codes in known if name in self.encoder.categorical and isinstance(codes, dict)}
@@ -148,7 +153,7 @@ class FittedJoint(FittedModel):
         }
 
     def effects(self) -> list[dict[str, Any]]:
-        """Return one row per species and feature: `weight`, and its `sd` (NaN where the sites do not inform it)."""
+        """Return one row per species and feature: `weight` and its `sd` (NaN where the sites are uninformative)."""
         weights, spread = self.discriminant.split(self.weights)[0], self.discriminant.split(self._deviation)[0]
         return [
             {"species": name, "feature": feature, "weight": float(weights[s, k]), "sd": float(spread[s, k])}
@@ -157,7 +162,7 @@ class FittedJoint(FittedModel):
         ]
 
     def associations(self) -> list[dict[str, Any]]:
-        """Return one row per edge: two species, `weight` (positive: found together), and its `sd` as for `effects`."""
+        """Return one row per edge: two species, `weight` (positive: co-occurrence) and its `sd` as for `effects`."""
         weights, spread = self.discriminant.split(self.weights)[1], self.discriminant.split(self._deviation)[1]
         return [
             {"first": self.species[s], "second": self.species[t], "weight": float(weight), "sd": float(sd)}
@@ -171,12 +176,12 @@ class FittedJoint(FittedModel):
 
     @property
     def bands(self) -> tuple[str, ...]:
-        """The species."""
+        """Return the species."""
         return self.species
 
     @cached_property
     def training_range(self) -> TrainingRange:
-        """The range over the sites; categories are known with the environment that the model was fitted to."""
+        """Return the range over the sites; categories are listed if the file has the training environment."""
         if self.reference is not None:
             return TrainingRange.of(self.reference, self.names)
         return TrainingRange(self.names, self.features.lo, self.features.hi, (None,) * len(self.names))
@@ -188,7 +193,7 @@ class FittedJoint(FittedModel):
         return self.predict_proba(np.column_stack(columns).astype(np.float64), clamp=clamp).T
 
     def description(self) -> dict[str, Any]:
-        """Return what `sdm info` prints."""
+        """Return the content of `sdm info`."""
         return {
             "species": list(self.species),
             "variables": list(self.encoder.names),
@@ -200,7 +205,7 @@ class FittedJoint(FittedModel):
 
     @classmethod
     def optional_names(cls) -> list[str]:
-        """Return the names of arrays that not every file has."""
+        """Return the names of arrays that only some files have."""
         return [*super().optional_names(), *_RANDOM]
 
     @classmethod
@@ -209,7 +214,7 @@ class FittedJoint(FittedModel):
         return [*_FEATURES, "edges", "weights", "variance", *term_names()]
 
     def to_file(self) -> tuple[Header, Arrays]:
-        """Return what a file holds."""
+        """Return the header and the arrays of a file."""
         header: Header = {
             "variables": list(self.encoder.names),
             "categorical": list(self.encoder.categorical),
@@ -246,7 +251,7 @@ class FittedJoint(FittedModel):
         return model
 
     def _check(self) -> None:
-        """Refuse what no fit writes."""
+        """Refuse values that no fit writes."""
         features, terms, n = self.features, self.features.terms, len(self.encoder.names)
         good = (
             terms.sound(n)

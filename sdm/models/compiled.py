@@ -1,9 +1,9 @@
-"""Prediction, compiled: one piecewise quadratic per variable, one product per pair, one lookup per class.
+"""Compiled prediction: one piecewise quadratic function per variable, one product per pair, one lookup per category.
 
-Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It
-is stored as segments; a cell finds its segment from a coarse grid over the knots, not by a search among them.
+Linear, quadratic, hinge and threshold weights of one variable sum to a function that is quadratic between knots. It is
+stored as segments. A cell finds its segment from a coarse grid over the knots, without a search.
 
-Some hundred cells are scored at a time, so that their values stay in the cache of the processor.
+Cells are scored in chunks of some hundreds, which fit into the cache of the processor.
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ class CompiledCurve:
 
 
 class Compiled:
-    """The score function of a model: terms and shapes with their weights, and the ranges that clamp variables."""
+    """The score function of a model: weighted terms and shapes, and the ranges that clamp variables."""
 
     def __init__(self, terms: Terms, lo: Array, hi: Array, shapes: Shapes | None = None) -> None:
         self.lo, self.hi = lo, hi
@@ -83,7 +83,7 @@ class Compiled:
         self._products: tuple[Any, ...] = (*self.pairs, self.centre, self.pair_low, self.pair_slope, self.pair_weight)
 
     def scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
-        """Return `λ·f(x)` for cells given as one array per variable; missing values give NaN."""
+        """Return `λ·f(x)` for cells with one array per variable; NaN for missing values."""
         theta = np.zeros(len(columns[0]))
         lo, hi = self._limits(clamp)
         for x, some in self._blocks(columns):
@@ -96,7 +96,7 @@ class Compiled:
         return theta
 
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
-        """Return variable `v`'s own part of the score at its values `x` (its products with others left out)."""
+        """Return the additive part of the score of variable `v` at its values `x`, without products."""
         out = np.zeros(x.size)
         lo, hi = (limit[v : v + 1] for limit in self._limits(clamp))
         none: tuple[Any, ...] = (*self.pairs[:, :0], self.centre, *(part[:0] for part in self._products[3:]))
@@ -105,7 +105,7 @@ class Compiled:
         return out
 
     def _blocks(self, columns: Sequence[NDArray[np.floating]]) -> Iterator[tuple[Array, slice]]:
-        """Yield cells as `(V, n)` arrays: all at once where they are one, else some at a time."""
+        """Yield cells as `(V, n)` arrays: all together if they are one array, else in blocks."""
         n = len(columns[0])
         if isinstance(columns, np.ndarray) and columns.flags.c_contiguous and columns.dtype == np.float64:
             yield columns, slice(0, n)
@@ -115,15 +115,18 @@ class Compiled:
             yield np.array([column[some] for column in columns], dtype=np.float64), some
 
     def _limits(self, clamp: bool) -> tuple[Array, Array]:
-        """Return the ranges that variables are held in."""
+        """Return the ranges of the variables."""
         return (self.lo, self.hi) if clamp else (np.full_like(self.lo, -np.inf), np.full_like(self.hi, np.inf))
 
 
 def _tables(
     curves: Sequence[CompiledCurve | None], classes: Sequence[tuple[Array, Array] | None]
 ) -> tuple[AnyArray, ...]:
-    """Return the curves and the classes of every variable, end to end: where the segments, the grid and the classes of
-    each begin, the ends of segments, what is in them, the grids, and the classes."""
+    """Return the curves and the classes of all variables, concatenated.
+
+    The first array has the positions at which each variable's segments, grid cells and classes begin. Then come the
+    upper ends and the coefficients of segments, the grids, and the classes with their weights.
+    """
     empty = np.empty(0)
     none = CompiledCurve(empty, empty, empty, empty, empty, 0.0, 0.0, np.empty(0, dtype=np.int32))
     listed = [curve or none for curve in curves]
@@ -167,10 +170,10 @@ def _compile_curve(terms: Terms, members: NDArray[np.int64], low: float) -> Comp
 
 
 def _grid(breaks: Array) -> tuple[float, float, NDArray[np.int32]]:
-    """Lay a grid over the breaks, with the segment in which each of its cells begins.
+    """Return a grid over the breaks, with the first segment of each of its cells.
 
-    A break is before a grid cell if it falls in an earlier one: computed as the kernel computes it, so that rounding
-    can never start a cell too late, however near to each other the breaks are.
+    A break is before a grid cell if it is in an earlier one. This is computed in the same way as in the kernel, so that
+    rounding never skips a segment, however close the breaks are.
     """
     size = int(min(4 * breaks.size, 65_536))
     inverse = size / (float(breaks[-1]) - float(breaks[0])) if breaks.size > 1 else np.inf
@@ -185,7 +188,7 @@ def _score(  # type: ignore[no-untyped-def]
     x, lo, hi, clamp, theta, starts, breaks, x0, a, b, c, grids, first, classes, weights,
     one, other, centre, low, slope, weight,
 ):  # fmt: skip
-    """theta[i] = the scores of the cells `x[:, i]`; NaN where a value is missing."""
+    """theta[i] = the score of the cell `x[:, i]`; NaN where a value is missing."""
     u, part, gone = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
     for begin in range(0, theta.size, _CHUNK):
         m, missing = min(theta.size - begin, _CHUNK), 0
@@ -214,7 +217,7 @@ def _score(  # type: ignore[no-untyped-def]
 
 @jit
 def _hold(x, lo, hi, out, gone):  # type: ignore[no-untyped-def]
-    """Hold values in a range, and count missing ones, which become zero."""
+    """Limit values to a range and count missing ones, which become zero."""
     for i in range(x.size):
         known = x[i] == x[i]
         out[i] = min(max(x[i], lo), hi) if known else 0.0
@@ -234,7 +237,8 @@ def _segment(u, breaks, origin, inverse, first):  # type: ignore[no-untyped-def]
 
 @jit_finite
 def _ends(x):  # type: ignore[no-untyped-def]
-    """Return the least and the largest value; of even and odd cells, so that no comparison waits for the last one."""
+    """Return the least and the largest value; even and odd cells have separate accumulators, which the processor
+    overlaps."""
     a = b = c = d = x[0]
     for i in range(1, x.size, 2):
         a, b = min(a, x[i - 1]), max(b, x[i - 1])
@@ -252,8 +256,11 @@ def _add_segment(x, begin, end, x0, a, b, c, theta):  # type: ignore[no-untyped-
 
 @jit
 def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s. Neighbours are alike: where they are all in
-    a few segments, each segment is one plain loop, and no cell looks for its own."""
+    """theta[i] += a_s + (x − x0_s)(b_s + c_s (x − x0_s)) on x's segment s.
+
+    Neighbouring cells are similar. If all are in a few segments, there is one plain loop per segment instead of a
+    search per cell.
+    """
     least, most = _ends(x)
     s = _segment(least, breaks, origin, inverse, first)
     if most < breaks[min(s + _FEW, breaks.size) - 1]:
@@ -270,7 +277,7 @@ def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: 
 
 @jit
 def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += the weight of x's class; a class without a weight, or never seen, adds nothing."""
+    """theta[i] += the weight of x's category; zero for categories without a weight."""
     known, weight = np.nan, 0.0
     for i in range(x.size):
         if x[i] != known:  # neighbours are mostly of one class
@@ -282,8 +289,10 @@ def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
 
 @jit_finite
 def _add_product(u, v, a, b, low, slope, weight, clamp, theta):  # type: ignore[no-untyped-def]
-    """theta[i] += weight · (uv − lo) slope, held between 0 and 1 with `clamp`; `a` and `b` are what the values are
-    counted from, and `low` is `lo − ab`."""
+    """theta[i] += weight · (uv − lo) slope, limited to [0, 1] with `clamp`.
+
+    `a` and `b` are the centres of the values, and `low` is `lo − ab`.
+    """
     least, most = (0.0, 1.0) if clamp else (-np.inf, np.inf)
     if a == 0.0 and b == 0.0:
         for i in range(u.size):

@@ -1,4 +1,4 @@
-"""What is predicted where variables are outside their training ranges."""
+"""Predictions where variables are outside their training ranges."""
 
 from collections.abc import Callable, Sequence
 
@@ -18,7 +18,7 @@ BOTH = ("fade", "lower")  # those that need the clamped and the free prediction
 
 
 def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> None:
-    """Raise for a word that is not among those `known`."""
+    """Raise for a word that is not in `known`."""
     expect_one_of("extrapolation", word, known)
 
 

@@ -1,6 +1,6 @@
-"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.storage.archive`); nothing that can run.
+"""Model files of every kind: archives of plain arrays with a JSON header (`sdm.storage.archive`), without code.
 
-Java Maxent's files (`.lambdas`) are read and written wherever a model file is.
+Java Maxent's files (`.lambdas`) can be used in place of model files.
 """
 
 import os
@@ -65,18 +65,18 @@ def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: b
 
 
 def is_lambdas(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file is a model of Java Maxent, by its name."""
+    """Return whether a file is a Java Maxent model, by its name."""
     return Path(path).suffix.lower() == JAVA
 
 
 def kind_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the kind of model that a file holds; None where it is no model file."""
+    """Return the kind of model in a file; None if it is not a model file."""
     file_format = "sdm-model" if is_lambdas(path) else format_of(path)
     return _class_of(file_format).kind if file_format in KINDS else None
 
 
 def model_class(kind: str) -> type[FittedModel] | None:
-    """Return the class of a kind of model; None of a kind that is not known."""
+    """Return the class of a kind of model; None for unknown kinds."""
     return next((found for name in KINDS if (found := _class_of(name)).kind == kind), None)
 
 
@@ -126,17 +126,17 @@ def load_model(path: str | os.PathLike[str]) -> FittedModel:
 def convert_model(
     source: str | os.PathLike[str], target: str | os.PathLike[str], *, overwrite: bool = False
 ) -> list[str]:
-    """Write a model file in the form of another program: `.npz` of sdm, or `.lambdas` of Java Maxent.
+    """Convert a model file: to `.npz`, or to `.lambdas` of Java Maxent.
 
     Returns
     -------
     list of str
-        What the user should know: what the new form does not hold.
+        Sentences for the user about information that the new file does not contain.
 
     Raises
     ------
     OutputError
-        If the name of the new file has another ending, the file exists, or its form cannot hold the model.
+        If the new file has another extension, exists, or cannot represent the model.
     """
     if Path(target).suffix.lower() not in ENDINGS:
         raise OutputError(f"{target} has no extension of a model file: expected {' or '.join(ENDINGS)}")

@@ -1,4 +1,4 @@
-"""A fitted group of species on shared axes: the axes, the place of every species on them, and its file."""
+"""A fitted group of species on shared axes: axes, places of the species, predictions and a file format."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -92,16 +92,16 @@ class GroupModel(FeatureModel):
 
     @property
     def rank(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return int(self.axes.shape[1])
 
     @property
     def bands(self) -> tuple[str, ...]:
-        """The species."""
+        """Return the species."""
         return self.species
 
     def position(self, species: str) -> int:
-        """Return the place of a species in the group."""
+        """Return the position of a species in the group."""
         if species not in self.species:
             raise DataError(f"the group has no species '{species}'")
         return self.species.index(species)
@@ -113,7 +113,7 @@ class GroupModel(FeatureModel):
 
     @cached_property
     def _compiled(self) -> list[tuple[Compiled, float]]:
-        """The score function of every axis, and its mean over the sites."""
+        """Return the score function of every axis, and its mean over the sites."""
         return [self._compile(self.axes[:, k]) for k in range(self.rank)]
 
     def _compile(self, weights: Array) -> tuple[Compiled, float]:
@@ -122,7 +122,7 @@ class GroupModel(FeatureModel):
         return Compiled(terms, *self.limits, shapes), float(scaled @ self.centre)
 
     def axis_scores(self, columns: Sequence[NDArray[np.floating]], clamp: bool = True) -> Array:
-        """Return where points are on the axes, (r, n), from one array of numbers per variable."""
+        """Return the places of points on the axes, (r, n), from one array of numbers per variable."""
         self.check_columns(columns)
         out = np.empty((self.rank, len(columns[0])))
         for row, (compiled, mean) in zip(out, self._compiled):
@@ -143,7 +143,7 @@ class GroupModel(FeatureModel):
     def column_values(
         self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
     ) -> Array:
-        """Predict every species, one row each; the axes are computed once for all of them."""
+        """Predict every species, one row each; the axes are computed once for all."""
         scale = scale or self.scales[0]
         expect_one_of("scale", scale, self.scales)
         theta = self.places.T @ self.axis_scores(columns, clamp)
@@ -163,8 +163,11 @@ class GroupModel(FeatureModel):
         return self.prevalence * raw / (1.0 - self.prevalence + self.prevalence * raw)
 
     def relatives(self, species: str, most: int = 10) -> list[tuple[str, float]]:
-        """Return the species whose responses along the axes are most alike, with the correlation of their log
-        densities over the sites (the axes are uncorrelated there)."""
+        """Return the species with the most similar responses along the axes, and the correlations of their log
+        densities.
+
+        The correlations are over the sites, where the axes are uncorrelated.
+        """
         length = np.linalg.norm(self.places, axis=0)
         alike = (self.places.T @ self.places[:, self.position(species)]) / np.maximum(
             length * length[self.position(species)], np.finfo(float).tiny
@@ -173,7 +176,7 @@ class GroupModel(FeatureModel):
         return [(self.species[s], float(alike[s])) for s in order[:most]]
 
     def description(self) -> dict[str, Any]:
-        """Return what `sdm info` prints."""
+        """Return the content of `sdm info`."""
         placed = [
             {"species": name, "records": float(n), "places": place}
             for name, n, place in zip(self.species, self.records, self.places.T.tolist())
@@ -186,7 +189,7 @@ class GroupModel(FeatureModel):
         }
 
     def to_file(self) -> tuple[Header, Arrays]:
-        """Return what a file holds."""
+        """Return the header and the arrays of a file."""
         header, arrays = super().to_file()
         if not self.own.any():  # most groups have no such part, and it is as large as features times species
             arrays["own"] = self.own[:, :0]
@@ -200,7 +203,7 @@ class GroupModel(FeatureModel):
         return super().from_file(header, arrays)
 
     def _sound(self) -> bool:
-        """Refuse what no fit writes."""
+        """Return whether a fit could have written the values."""
         features, species, rank = len(self.terms) + len(self.shapes), len(self.species), self.rank
         shapes = {
             **dict.fromkeys(("centre", "spread"), (features,)),

@@ -1,6 +1,6 @@
-"""What every fitted model can do, whatever its kind: its variables, its predictions, and its file.
+"""The interface of all fitted models: variables, predictions and files.
 
-A kind of model is one class with this interface; `sdm.models.file` finds the class by the format of a file.
+A kind of model is one class with this interface; `sdm.models.file` selects the class by the format of a file.
 """
 
 import os
@@ -30,7 +30,7 @@ _NUMBERS = ("background_points", "conjugate", "effective_presences", "gain", "ga
 
 
 class FittedModel(ABC):
-    """A fitted model: what predicts, and what is saved."""
+    """A fitted model, which predicts and can be saved."""
 
     kind: ClassVar[str]  # species, classes or community; its task is found by it
     called: ClassVar[str]  # what messages call such a model
@@ -44,39 +44,41 @@ class FittedModel(ABC):
 
         @property
         def encoder(self) -> Encoder:
-            """How a table becomes numbers."""
+            """Return the conversion of tables to numbers."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the variables, in the order in which predictions expect them."""
+        """Return the names of the variables, in the order of columns in predictions."""
         return self.encoder.names
 
     @property
     def categorical(self) -> tuple[str, ...]:
-        """Names of the variables that are categories."""
+        """Return the names of the categorical variables."""
         return self.encoder.categorical
 
     @property
     @abstractmethod
     def feature_names(self) -> list[str]:
-        """The features, as a person reads them."""
+        """Return readable names of the features."""
 
     @property
     @abstractmethod
     def bands(self) -> tuple[str, ...]:
-        """What is predicted, one band of a map each: the species, or every class."""
+        """Return the names of the predicted bands: the species, or the classes."""
 
     @property
     def training_range(self) -> TrainingRange | None:
-        """The range that the model was trained on; None if its file does not say."""
+        """Return the training range; None for files without it."""
         return None if self.reference is None else TrainingRange.of(self.reference, self.names)
 
     @abstractmethod
     def column_values(
         self, columns: Sequence[NDArray[np.floating]], scale: str | None = None, clamp: bool = True
     ) -> Array:
-        """Predict from one array of numbers per variable, in the order of `names`: one row per band; variables are
-        held at the limits of their training ranges unless `clamp` is off."""
+        """Predict from one array of numbers per variable, in the order of `names`; return one row per band.
+
+        `clamp` limits variables to their training ranges.
+        """
 
     def clamping_effect(
         self, columns: Sequence[NDArray[np.floating]], predicted: Array, scale: str | None = None, clamp: bool = True
@@ -92,7 +94,7 @@ class FittedModel(ABC):
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
-        """Return what `sdm info` prints: variables, features and their weights. JSON values only."""
+        """Return the content of `sdm info`: variables, features and weights, as JSON values."""
 
     def _repr_html_(self) -> str:
         weights = getattr(self, "weights", None)
@@ -116,35 +118,35 @@ class FittedModel(ABC):
 
     @abstractmethod
     def to_file(self) -> tuple[Header, Arrays]:
-        """Return what a file holds: JSON values, and arrays."""
+        """Return the header (JSON values) and the arrays of a file."""
 
     @classmethod
     @abstractmethod
     def from_file(cls, header: Header, arrays: Arrays) -> Self:
-        """Return the model of a file; whatever is raised means a damaged file."""
+        """Return the model of a file; every exception means a damaged file."""
 
     def to_bytes(self) -> bytes:
-        """Return the content of its file; the same model gives the same bytes."""
+        """Return the content of its file, which is the same for equal models."""
         return self.archive.pack(*self.to_file(), None if self.reference is None else self.reference.to_arrays())
 
     @property
     def identity(self) -> str:
-        """A short name for exactly this model: what it predicts by, whatever it knows besides."""
+        """Return a short digest of the predictive content, without the training environment."""
         return self.archive.identity(*self.to_file())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model of this kind; files of other kinds are refused, and the rest is as for `load_model`."""
+        """Read a model of this kind and refuse files of other kinds; otherwise as `load_model`."""
         return cls.archive.load(path, cls.array_names(), cls._build, cls.optional_names())
 
     @classmethod
     def optional_names(cls) -> list[str]:
-        """Return the names of arrays that not every file has."""
+        """Return the names of arrays that only some files have."""
         return list(REFERENCE_ARRAYS)
 
     @classmethod
     def _build(cls, header: Header, arrays: Arrays) -> Self:
-        """Return the model of a file, with the environment that it was fitted to if the file has it."""
+        """Return the model of a file, with the training environment if the file has it."""
         model = cls.from_file(header, arrays)
         if "reference" not in arrays:
             return model
@@ -156,7 +158,7 @@ class FittedModel(ABC):
 
 @dataclass(frozen=True)
 class ModelVariable:
-    """What a model knows of a variable: its training range, and for a categorical one its categories."""
+    """The training range of a variable, and the categories of a categorical one."""
 
     name: str
     categorical: bool
@@ -168,14 +170,14 @@ class ModelVariable:
 
     @property
     def category_names(self) -> tuple[str, ...]:
-        """What the categories are called: by their names where there are some, else by their codes."""
+        """Return the categories as text: their names, else their codes."""
         if self.labels is not None:
             return tuple(self.labels[int(code)] for code in self.classes)
         return self.titles or tuple(f"{code:g}" for code in self.classes)
 
     @property
     def names_by_code(self) -> dict[int, str] | None:
-        """The names of categories by their codes; None where there are no names."""
+        """Return the names of categories by code; None without names."""
         if self.labels is not None:
             return dict(enumerate(self.labels))
         return None if self.titles is None else dict(zip(map(int, self.classes), self.titles))
@@ -191,7 +193,7 @@ class ModelVariable:
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "ModelVariable":
-        """Return the variable that a file describes."""
+        """Return the variable of a file's record."""
         labels, lo, hi = record["labels"], float(record["lo"]), float(record["hi"])
         if not (bounded(np.array([lo, hi])) and lo <= hi):
             raise ValueError(f"a variable from {lo} to {hi}")
@@ -204,7 +206,7 @@ class ModelVariable:
 
 
 def limits_of(variables: Sequence[ModelVariable]) -> tuple[Array, Array]:
-    """Return the training ranges that variables are clamped to; categories have none."""
+    """Return the training ranges that clamp variables; categories have infinite ones."""
     lo = np.array([-np.inf if variable.categorical else variable.lo for variable in variables])
     return lo, np.array([np.inf if variable.categorical else variable.hi for variable in variables])
 
@@ -212,21 +214,19 @@ def limits_of(variables: Sequence[ModelVariable]) -> tuple[Array, Array]:
 def name_categories(
     variables: Sequence[ModelVariable], labels: Mapping[str, tuple[str, ...]], titles: Mapping[str, Mapping[float, str]]
 ) -> tuple[ModelVariable, ...]:
-    """Return variables with names for their categories: `labels` of those that came as text, `titles` that the files of
-    layers have."""
+    """Return variables with names of their categories: `labels` of text categories, `titles` from layers' files."""
     named = (replace(one, labels=labels.get(one.name) or one.labels) for one in variables)
     return tuple(one.titled(titles.get(one.name, {})) for one in named)
 
 
 def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[str]:
-    """Return the names of categories; a code without one is called by its number, and a name that several have gets the
-    number too."""
+    """Return the names of categories; codes without a name are numbers, and the code is added to duplicate names."""
     words = [known.get(code, f"{code:g}") for code in codes]
     return [f"{word} ({code:g})" if words.count(word) > 1 else word for code, word in zip(codes, words)]
 
 
 class FeatureModel(FittedModel):
-    """A model whose features are terms, trees, monomials and ridges of variables with known training ranges."""
+    """A model with terms, trees, monomials and ridges of variables with training ranges as features."""
 
     own_arrays: ClassVar[tuple[str, ...]]  # in a file, besides those of the features
     own_values: ClassVar[Mapping[str, Callable[[Any], Any]]]  # in its header, and how they are read
@@ -240,7 +240,7 @@ class FeatureModel(FittedModel):
         return [*cls.own_arrays, *term_names(), *(f"shapes_{name}" for name in Shapes().to_arrays())]
 
     def to_file(self) -> tuple[Header, Arrays]:
-        """Return what a file holds. Earlier programs refuse the version of a file with ridges."""
+        """Return the header and the arrays of a file; earlier programs refuse the version with ridges."""
         header: Header = {
             "variables": [asdict(variable) for variable in self.variables],
             "meta": self.meta,
@@ -266,11 +266,10 @@ class FeatureModel(FittedModel):
 
     @abstractmethod
     def _sound(self) -> bool:
-        """Tell whether the values of this kind of model are such as a fit writes."""
+        """Return whether a fit could have written the values of this kind."""
 
     def _usable(self) -> bool:
-        """Tell whether terms, trees, monomials and ridges are of the variables, and every term has a range to be scaled
-        by."""
+        """Return whether features refer to variables of the model, and every term has a range."""
         terms, shapes, variables = self.terms, self.shapes, len(self.variables)
         if len(shapes.ridges) and shapes.ridges.directions.shape[1] != variables:
             return False
@@ -281,7 +280,7 @@ class FeatureModel(FittedModel):
 
     @cached_property
     def encoder(self) -> Encoder:
-        """How a table becomes the numbers that the model takes."""
+        """Return the conversion of tables to numbers."""
         return Encoder(
             tuple(variable.name for variable in self.variables),
             tuple(variable.name for variable in self.variables if variable.categorical),
@@ -290,46 +289,48 @@ class FeatureModel(FittedModel):
 
     @property
     def limits(self) -> tuple[Array, Array]:
-        """The training ranges that variables are clamped to; categories have none."""
+        """Return the training ranges that clamp variables; categories have infinite ones."""
         return limits_of(self.variables)
 
     @cached_property
     def training_range(self) -> TrainingRange:
-        """The range that the model was trained on. A file of another program does not tell which categories were among
-        the background, so none of them is outside."""
+        """Return the training range.
+
+        Files of other programs do not list the categories of the background, so none of them is outside.
+        """
         known = "program" not in self.meta
         classes = [np.array(sorted(a.classes)) if a.categorical and known else None for a in self.variables]
         return TrainingRange(self.names, *self.limits, tuple(classes))
 
     @property
     def feature_names(self) -> list[str]:
-        """The features with a weight, as a person reads them: terms, trees, monomials and ridges."""
+        """Return readable names of the features with a nonzero weight: terms, trees, monomials and ridges."""
         labels = {v: named for v, a in enumerate(self.variables) if (named := a.names_by_code) is not None}
         return [*self.terms.names(self.names, labels), *self.shapes.names(self.names, labels)]
 
     @classmethod
     def optional_names(cls) -> list[str]:
-        """Return the names of arrays that not every file has: earlier versions wrote no ridges."""
+        """Return the names of arrays that only some files have; earlier versions had no ridges."""
         return [*super().optional_names(), *(f"shapes_{name}" for name in Shapes.ridge_arrays())]
 
     def check_columns(self, columns: Sequence[NDArray[np.floating]]) -> None:
-        """Refuse another number of columns than there are variables."""
+        """Refuse a wrong number of columns."""
         if len(columns) != len(self.variables):
             raise MismatchError(f"got {len(columns)} columns, expected {len(self.variables)}: {', '.join(self.names)}")
 
 
 def term_arrays(terms: Terms) -> Arrays:
-    """Return the arrays that keep terms in a file."""
+    """Return the arrays of terms for a file."""
     return {f"terms_{column.name}": getattr(terms, column.name) for column in fields(Terms)}
 
 
 def read_terms(arrays: Arrays) -> Terms:
-    """Return the terms that a file keeps."""
+    """Return the terms of a file."""
     return Terms(**{column.name: arrays[f"terms_{column.name}"] for column in fields(Terms)})
 
 
 def as_stored(value: Any) -> Any:
-    """Return a value as a file has it."""
+    """Return the value unchanged."""
     return value
 
 
@@ -339,17 +340,17 @@ def texts(values: Sequence[object]) -> tuple[str, ...]:
 
 
 def term_names() -> list[str]:
-    """Return the names of the arrays that keep terms."""
+    """Return the names of the arrays of terms."""
     return [f"terms_{column.name}" for column in fields(Terms)]
 
 
 def with_weights(terms: Terms, shapes: Shapes, weights: Array) -> tuple[Terms, Shapes]:
-    """Return the same features with other weights: of the terms, then of the shapes in their order."""
+    """Return the features with other weights: first of the terms, then of the shapes in their order."""
     return replace(terms, weight=weights[: len(terms)]), shapes.with_weight(weights[len(terms) :])
 
 
 def usable_meta(meta: object) -> bool:
-    """Return whether metadata of a file can be computed with and shown: its numbers are numbers."""
+    """Return whether the numbers in a file's metadata are numbers."""
     if not isinstance(meta, dict):
         return False
     thresholds = meta.get("thresholds", {})

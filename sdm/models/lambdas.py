@@ -61,7 +61,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class _Feature:
-    """One line of a file: a feature of one variable, or of two."""
+    """One line of a file: a feature of one variable or two."""
 
     kind: int
     names: tuple[str, ...]
@@ -72,12 +72,12 @@ class _Feature:
 
 
 def read_lambdas(path: str | os.PathLike[str]) -> Model:
-    """Read a model file of Java Maxent, with the cumulative scale and the thresholds that tables beside it tell.
+    """Read a model file of Java Maxent, with cumulative scale and thresholds from the tables in its folder.
 
     Raises
     ------
     ModelFileError
-        If the file is missing, is not such a file, or has features that this program does not know.
+        If the file is missing or not a model file of Java Maxent, or has unsupported features.
     """
     path = Path(path)
     try:
@@ -117,7 +117,7 @@ def parse_lambdas(text: str, cumulative: Array | None = None) -> Model:
 
 
 def _feature(name: str, weight: float, lo: float, hi: float) -> _Feature:
-    """Return what a line says, in the order in which Java Maxent looks for the marks of kinds."""
+    """Return the feature of a line; kinds are recognised in the same order as in Java Maxent."""
     if "*" in name:
         one, _, other = name.partition("*")
         return _Feature(PRODUCT, (one, other), weight, lo, hi)
@@ -137,7 +137,7 @@ def _feature(name: str, weight: float, lo: float, hi: float) -> _Feature:
 
 
 def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative: Array) -> Model:
-    """Return the model of the features and constants of a file."""
+    """Return the model from the features and constants of a file."""
     by_name: dict[str, list[_Feature]] = {}
     for feature in features:
         for name in dict.fromkeys(feature.names):
@@ -173,7 +173,8 @@ def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative
 
 
 def _variable(name: str, features: Sequence[_Feature]) -> ModelVariable:
-    """Return a variable with its training range, which its linear feature tells, also where that has no weight."""
+    """Return a variable with its training range, which is in the line of its linear feature even if that has weight
+    zero."""
     codes = sorted({one.knot for one in features if one.kind == CATEGORY})
     if codes:
         if any(one.kind != CATEGORY for one in features):
@@ -188,8 +189,8 @@ def _variable(name: str, features: Sequence[_Feature]) -> ModelVariable:
 
 
 def save_lambdas(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Write a model as Java Maxent would, and beside it `<name>_omission.csv` unless there is one: readers have the
-    cumulative scale from there."""
+    """Write a model in Java Maxent's format, and its cumulative scale to `<name>_omission.csv` unless that file
+    exists."""
     path = Path(path)
     text, beside = lambdas_text(model), omission_place(path)
     refuse_existing(path, overwrite=overwrite)
@@ -199,7 +200,7 @@ def save_lambdas(model: FittedModel, path: str | os.PathLike[str], *, overwrite:
 
 
 def lambdas_text(model: FittedModel) -> str:
-    """Return the text of the `.lambdas` file of a model; raise if Java Maxent's form cannot hold it."""
+    """Return the text of the `.lambdas` file of a model; raise if the format cannot represent it."""
     why = unfit_for_lambdas(model)
     if why or not isinstance(model, Model):
         raise OutputError(f"a .lambdas file cannot store this model: {why}; use .npz")
@@ -233,7 +234,7 @@ def lambdas_text(model: FittedModel) -> str:
 
 
 def unfit_for_lambdas(model: FittedModel) -> str | None:
-    """Return why Java Maxent's form cannot hold a model; None where it can."""
+    """Return the reason why Java Maxent's format cannot represent a model, else None."""
     if not isinstance(model, Model):
         return f"it is a {model.called}, and the file format is for one species"
     if model.alpha != 1.0:
@@ -251,7 +252,7 @@ def unfit_for_lambdas(model: FittedModel) -> str | None:
 
 
 def lost_in_lambdas(model: FittedModel) -> list[str]:
-    """Return what a `.lambdas` file does not hold of a model: sentences for the user."""
+    """Return sentences for the user about information that a `.lambdas` file does not contain."""
     lost = []
     if model.reference is not None:
         lost.append("a .lambdas file does not hold the training environment: novelty (MESS) needs the .npz file")
@@ -264,7 +265,7 @@ def lost_in_lambdas(model: FittedModel) -> list[str]:
 
 
 def _name(kind: int, one: str, other: str, knot: float) -> str:
-    """Return what Java Maxent calls a feature."""
+    """Return the name of a feature in Java Maxent."""
     return {
         LINEAR: one, QUADRATIC: f"{one}^2", PRODUCT: f"{one}*{other}", FORWARD: f"'{one}", REVERSE: f"`{one}",
         THRESHOLD: f"({_number(knot)}<{one})", CATEGORY: f"({one}={_number(knot)})",
@@ -272,13 +273,13 @@ def _name(kind: int, one: str, other: str, knot: float) -> str:
 
 
 def _number(value: float) -> str:
-    """Return a number in full, as Java writes it."""
+    """Return a number in full precision, in Java's notation."""
     digits, _, power = repr(float(value)).partition("e")
     return digits if not power else f"{digits if '.' in digits else digits + '.0'}E{int(power)}"
 
 
 def _omission_text(model: Model) -> str:
-    """Return the table of the cumulative scale; a row of 0 % comes first, below which everything is 0 %."""
+    """Return the table of the cumulative scale, with a first row of 0 %."""
     raw, percent = model.cumulative.T
     if raw[0] > 0 and percent[0] > 0:
         raw, percent = np.append(np.nextafter(raw[0], 0.0), raw), np.append(0.0, percent)
@@ -292,8 +293,10 @@ def omission_place(path: str | os.PathLike[str]) -> Path:
 
 
 def read_omission(path: Path) -> Array | None:
-    """Return raw values and the percentages of the distribution at or below them, for the model file `path`; None where
-    the table is not there. Below the first value the percentage is proportional to the raw value, as in Java Maxent."""
+    """Return raw values and the percentages of the distribution at or below them; None without the table of `path`.
+
+    Below the first value the percentage is proportional to the raw value, as in Java Maxent.
+    """
     place = omission_place(path)
     if not place.is_file():
         return None
@@ -312,10 +315,10 @@ def read_omission(path: Path) -> Array | None:
 
 
 def read_thresholds(path: Path, entropy: float) -> dict[str, float]:
-    """Return the thresholds of the model file `path` as raw values, by their keys; none where no table tells them.
+    """Return the thresholds of the model file `path` as raw values, by key; tables that cannot be read are ignored.
 
-    `maxentResults.csv` has four digits of the cloglog or logistic value; the predictions at training records tell two
-    of the thresholds exactly. Tables that cannot be read tell nothing.
+    `maxentResults.csv` has four digits of the cloglog or logistic value. The predictions at training records give two
+    of the thresholds exactly.
     """
     found: dict[str, float] = {}
     for row in _dictionaries(path.with_name("maxentResults.csv")):
@@ -333,7 +336,7 @@ def read_thresholds(path: Path, entropy: float) -> dict[str, float]:
 
 
 def _raw(text: str | None, scale: str, entropy: float) -> float | None:
-    """Return the raw value of a number on a scale; None if there is none."""
+    """Return the raw value of a number on a scale, else None."""
     try:
         value = _decimal(text or "")
     except ValueError:
@@ -355,7 +358,7 @@ def _beside(path: Path, what: str) -> Path:
 
 
 def _dictionaries(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a table by their heads; none where it is not there, or is no table."""
+    """Return the rows of a table as dictionaries; empty if the table is missing or invalid."""
     try:
         return list(csv.DictReader(io.StringIO(read_limited(path))))
     except (OSError, ValueError, csv.Error, DataError):

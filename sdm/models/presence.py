@@ -18,20 +18,20 @@ from sdm.types import Array
 
 
 def presence_class(labels: Sequence[str]) -> int | None:
-    """Return which of two classes is presence, if the other one says absence (0, absent, no, …)."""
+    """Return the position of presence if the other one of two classes is absence (0, absent, no, …), else None."""
     absent = [label.casefold() in ABSENT for label in labels]
     return absent.index(False) if len(labels) == 2 and sum(absent) == 1 else None
 
 
 def shown_class(labels: Sequence[str]) -> tuple[int, str]:
-    """Return which of two classes a map of the probability is of, and what that is called."""
+    """Return the class of two that maps of probability show, and its name."""
     here = presence_class(labels)
     return (1, f"class {labels[1]}") if here is None else (here, "presence")
 
 
 @dataclass(frozen=True)
 class PresenceOf:
-    """The class at place `c` of a class model, as maps, profiles, cutoffs and spreads take a model of one species."""
+    """The class at position `c` of a class model, for maps, profiles, thresholds and spreads of a single value."""
 
     scale: ClassVar[str] = "probability"
 
@@ -40,7 +40,7 @@ class PresenceOf:
 
     @classmethod
     def of(cls, model: ClassModel) -> "PresenceOf":
-        """Return the presence class of a model of presence and absence; refuse one of other classes."""
+        """Return the presence class of a model of presence and absence; refuse models of other classes."""
         here = presence_class(model.labels)
         if here is None:
             raise LabelError(f"the classes are {', '.join(model.labels)}: expected presence and absence, as 1 and 0")
@@ -48,27 +48,27 @@ class PresenceOf:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables, in the order in which predictions expect them."""
+        """Return the names of the variables, in the order of columns in predictions."""
         return self.model.names
 
     @property
     def categorical(self) -> tuple[str, ...]:
-        """The variables that are categories."""
+        """Return the names of the categorical variables."""
         return self.model.categorical
 
     @property
     def variables(self) -> tuple[ModelVariable, ...]:
-        """The variables with their training ranges."""
+        """Return the variables with their training ranges."""
         return self.model.variables
 
     @property
     def encoder(self) -> Encoder:
-        """How a table becomes numbers."""
+        """Return the conversion of tables to numbers."""
         return self.model.encoder
 
     @property
     def meta(self) -> dict[str, Any]:
-        """How the model came about."""
+        """Return the origin of the model."""
         return self.model.meta
 
     def predict(self, x: Any, scale: str = "probability", clamp: bool = True) -> Array:
@@ -82,19 +82,19 @@ class PresenceOf:
         return self.from_raw(self.model.column_distributions(columns, clamp)[self.c], scale)
 
     def from_raw(self, raw: Array | float, scale: str) -> Array:
-        """Return probabilities as they are: a class has no other scale."""
+        """Return probabilities unchanged: a class has no other scale."""
         if scale != self.scale:
             raise OptionError(f"scale={scale!r}: expected 'probability', the only scale of a class model")
         return np.asarray(raw, dtype=np.float64)
 
     @property
     def identity(self) -> str:
-        """A short name for exactly this class model."""
+        """Return a short digest of the class model."""
         return self.model.identity
 
     @property
     def training_range(self) -> TrainingRange:
-        """The range that the class model was trained on."""
+        """Return the training range of the class model."""
         return self.model.training_range
 
 

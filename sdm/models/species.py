@@ -1,4 +1,4 @@
-"""A fitted model of one species: it predicts, and a file keeps it."""
+"""A fitted model of one species, with predictions and a file format."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -30,13 +30,14 @@ SAME = 1e-9  # raw values whose ratio is as near to one as this are the same but
 
 @dataclass(frozen=True)
 class Model(FeatureModel):
-    """Weights with the features they belong to, and the constants of the output scales.
+    """Weighted features, and the constants of the output scales.
 
     Attributes
     ----------
     variables : tuple of ModelVariable
+        The variables with their training ranges.
     terms : Terms
-        The features with a weight.
+        The features with a nonzero weight.
     alpha : float
         Order of the entropy.
     tau : float
@@ -44,19 +45,19 @@ class Model(FeatureModel):
     n_domain : int
         Number of cells (background and added presences) that `raw` sums to one over.
     entropy : float
-        `H` of the fitted distribution over the domain.
+        Entropy `H` of the fitted distribution over the domain, in nats.
     prevalence : float
         The τ of the logistic scale.
     cumulative : (k, 2) array
-        Ascending raw values, and the percentage of the distribution at or below each; empty where that is not known.
+        Ascending raw values, and the percentage of the distribution at or below each; empty if unknown.
     unseen : {"zero", "error"}
-        A class that was not in the training data has no effect, or is an error.
+        Predictions for categories that were not in training: without an effect of the variable, or an error.
     shapes : Shapes
-        Trees, monomials and ridges with a weight.
+        Trees, monomials and ridges with a nonzero weight.
     meta : dict
-        How the model came about: status, gap, gain, settings, data, seed, versions. JSON values only.
+        Origin: status, gap, gain, settings, data, seed, versions. JSON values only.
     reference : Reference or None
-        The environment that it was fitted to (background and presences); earlier files do not have it.
+        Training environment (background and presences); files of earlier versions lack it.
 
     Examples
     --------
@@ -93,16 +94,16 @@ class Model(FeatureModel):
 
     @property
     def weights(self) -> Array:
-        """The weights, in the order of `feature_names`."""
+        """Return the weights, in the order of `feature_names`."""
         return np.concatenate([self.terms.weight, self.shapes.weight])
 
     @cached_property
     def compiled(self) -> Compiled:
-        """The score function, compiled when first needed."""
+        """Return the score function, compiled on first use."""
         return Compiled(self.terms, *self.limits, self.shapes)
 
     def with_meta(self, **more: Any) -> "Model":
-        """Return the model with more in its `meta`; what is compiled stays so."""
+        """Return the model with additional entries in `meta`, and with the same compiled score function."""
         model = replace(self, meta={**self.meta, **more})
         if "compiled" in self.__dict__:
             model.__dict__["compiled"] = self.compiled
@@ -138,7 +139,7 @@ class Model(FeatureModel):
 
     @property
     def bands(self) -> tuple[str, ...]:
-        """The species."""
+        """Return the name of the species."""
         return (str(self.meta.get("species", "")),)
 
     def column_values(
@@ -160,7 +161,7 @@ class Model(FeatureModel):
         return self.from_raw(Entropy(self.alpha).ratio(theta, self.tau) / self.n_domain, scale)
 
     def from_raw(self, raw: Array | float, scale: str) -> Array:
-        """Turn raw values into another output scale."""
+        """Convert raw values to another output scale."""
         raw = np.asarray(raw, dtype=np.float64)
         if scale == "raw":
             return raw
@@ -177,7 +178,7 @@ class Model(FeatureModel):
         return np.asarray(self.prevalence * strength / (1.0 - self.prevalence + self.prevalence * strength))
 
     def _refuse_unseen(self, columns: Sequence[NDArray[np.floating]]) -> None:
-        """Raise for a class that the training data did not have."""
+        """Raise for a category that was not in training."""
         for variable, column in zip(self.variables, columns):
             if variable.categorical:
                 values = np.unique(column[np.isfinite(column)])
@@ -190,12 +191,12 @@ class Model(FeatureModel):
                     )
 
     def description(self) -> dict[str, Any]:
-        """Return what `sdm info` prints."""
+        """Return the content of `sdm info`."""
         features = [{"name": name, "weight": float(w)} for name, w in zip(self.feature_names, self.weights)]
         return {"variables": [asdict(variable) for variable in self.variables], "features": features}
 
     def _sound(self) -> bool:
-        """Refuse what no fit writes."""
+        """Return whether a fit could have written the values."""
         return bool(
             self.cumulative.ndim == 2
             and self.cumulative.shape[1] == 2
@@ -209,11 +210,11 @@ class Model(FeatureModel):
 
 
 def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) -> Model:
-    """Return the model whose scores are divided by a temperature (Blondel, Martins & Niculae 2020, §8.1).
+    """Return the model with scores divided by a temperature (Blondel, Martins & Niculae 2020, §8.1).
 
-    Below 1 the distribution is more decided; for an entropy above 1 it is zero on more cells. The new normaliser takes
-    the scores `theta` at the cells of the training domain, and their base measure `q0`. The record of the fit (gap,
-    regularised gain) remains as it is, with a note.
+    Below 1 the distribution is more concentrated; with an entropy above 1 it is zero on more cells. The new normaliser
+    is computed from the scores `theta` at the cells of the training domain and their base measure `q0`. The record of
+    the fit (gap, regularised gain) is unchanged, with a note.
     """
     gibbs = Entropy(model.alpha).gibbs(theta / temperature, q0)
     p, raw = q0 * gibbs.ratio, gibbs.ratio / model.n_domain
@@ -233,7 +234,8 @@ def with_temperature(model: Model, theta: Array, q0: Array, temperature: float) 
 def cumulative_table(raw: Array, p: Array) -> Array:
     """Return ascending distinct raw values and the percentage of `p` at or below each, thinned to a bounded size.
 
-    A prediction may differ from the fit by rounding: values as near as that are one, and stand a hair below the least.
+    Values that differ by rounding only are merged. Table values are slightly below the least of them, because
+    predictions may differ from the fit by rounding.
     """
     order = np.argsort(raw)
     values, total = raw[order], np.cumsum(p[order])

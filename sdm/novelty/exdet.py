@@ -1,9 +1,9 @@
-"""Extrapolation detection (Mesgaran, Cousens and Webber 2014): novel values, novel combinations, and what causes them.
+"""Extrapolation detection (Mesgaran, Cousens and Webber 2014): novel values, novel combinations and their causes.
 
-Type 1 novelty is how far values are outside the ranges of the reference, in units of the range, summed over variables:
-0 inside, negative outside. Where it is 0, type 2 novelty is the squared Mahalanobis distance from the mean of the
-reference, relative to the greatest one of the reference: above 1 is a combination that was not there. Categories take
-no part in distances; one that was not seen is outside by 1.
+Type 1 novelty is the distance of values outside the ranges of the reference, in units of the range, summed over
+variables: 0 inside, negative outside. At points with type 1 novelty 0, type 2 novelty is the squared Mahalanobis
+distance from the mean of the reference. It is relative to the largest one in the reference, so values above 1 are novel
+combinations. Categories are not part of distances; an unseen category is outside by 1.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Extrapolation:
 
     @classmethod
     def of(cls, reference: Reference) -> "Extrapolation":
-        """Return the measures of a reference."""
+        """Return the extrapolation measures for a reference."""
         at = list(reference.continuous)
         values = reference.values[:, at]
         mean = values.mean(axis=0)
@@ -52,9 +52,12 @@ class Extrapolation:
         return cls(TrainingRange.of(reference), reference.continuous, mean, inverse, without, greatest)
 
     def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        """Return the novelty of points given as one column per variable (below 0: type 1; above 1: type 2; NaN where a
-        value is missing), and the variable that causes it most: of type 1 that which is farthest outside, of type 2
-        that without which the distance falls most; 255 where nothing is novel."""
+        """Return the novelty of points with one column per variable, and the variable with the largest effect.
+
+        Novelty is negative for type 1, above 1 for type 2, and NaN where a value is missing. The variable of type 1 is
+        the one farthest outside. The variable of type 2 is the one without which the distance decreases most. It is 255
+        at points without novelty.
+        """
         n, total, worst = len(columns[0]), np.zeros(len(columns[0])), np.zeros(len(columns[0]))
         which = np.full(n, NONE, dtype=np.uint8)
         for k, column in enumerate(columns):
@@ -76,7 +79,7 @@ class Extrapolation:
         return novelty, which
 
     def _outside(self, variable: int, column: AnyArray) -> Array:
-        """Return how far values of a variable are outside its range, at most 0; NaN where one is missing."""
+        """Return the distance of values outside the range of a variable, at most 0; NaN for missing values."""
         values = np.asarray(column, dtype=np.float64)
         low, high, classes = self.seen.low[variable], self.seen.high[variable], self.seen.classes[variable]
         if classes is not None:
@@ -86,7 +89,7 @@ class Extrapolation:
 
 
 def _inverse(covariance: Array, scale: Array) -> Array:
-    """Return the inverse of a covariance, of variables that were brought to one scale before."""
+    """Return the inverse of a covariance, computed from the correlations."""
     if not len(scale):
         return np.zeros((0, 0))
     correlation = covariance / np.outer(scale, scale)
@@ -95,8 +98,10 @@ def _inverse(covariance: Array, scale: Array) -> Array:
 
 
 def _mahalanobis(points: Array, inverse: Array, without: Array, greatest: float) -> tuple[Array, Index]:
-    """Return the squared distances of points from the mean, and without which variable each falls most, where it is
-    above the greatest of the reference."""
+    """Return the squared distances of points from the mean, and the variable without which each decreases most.
+
+    The variables are computed for distances above the largest one of the reference.
+    """
     parts = points @ inverse
     distance = np.einsum("ij,ij->i", parts, points)
     cause, beyond = np.zeros(len(points), dtype=np.int64), np.flatnonzero(distance > greatest)

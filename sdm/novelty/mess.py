@@ -1,11 +1,11 @@
-"""Multivariate environmental similarity (Elith, Kearney and Phillips 2010), and the variable that is least similar.
+"""Multivariate environmental similarity (Elith, Kearney and Phillips 2010), and the least similar variable.
 
-Of a variable, f is the percentage of reference points with a smaller value than the point. Its similarity is 2 f up to
-f = 50, 2 (100 - f) above, and outside the range of the reference minus the distance from it in percent of the range.
-MESS is the least similarity of all variables: negative where a variable is outside its range, 100 at the median of all.
+For each variable, f is the percentage of reference points with a smaller value than the point. The similarity is 2 f up
+to f = 50 and 2 (100 − f) above. Outside the range of the reference it is minus the distance from the range, in percent
+of the range. MESS is the least similarity of all variables: negative outside a range, 100 at the median of all.
 
-Two rules for what the paper leaves open. A variable with one value in the reference is 100 similar at that value and
--100 elsewhere. A category that was seen is 100 similar, and one that was not is -100.
+Two rules are not in the paper. A constant variable in the reference has similarity 100 at its value and −100 elsewhere.
+A category has similarity 100 if it is in the reference, else −100.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,11 @@ _BLOCK = 16_384  # points at a time, so that what is known of them stays in the 
 
 @dataclass(frozen=True)
 class SimilarityTable:
-    """The similarity of one variable as steps: above `values[j - 1]`, up to `values[j]`, it is `similar[j]`. Of equal
-    bins of the range, `begins[b]` is the first step that a value in bin b can be on, and `bounds[b]` the least
-    similarity there: where that is more than another variable's, no step is looked up."""
+    """The similarity of one variable as steps: `similar[j]` above `values[j - 1]`, up to `values[j]`.
+
+    The range has equal bins. `begins[b]` is the first possible step of values in bin b, and `bounds[b]` the least
+    similarity there. If it is larger than another variable's similarity, no step is looked up.
+    """
 
     values: Array  # distinct ones of the reference, sorted; the categories that were seen
     similar: Array
@@ -64,8 +66,10 @@ class Similarity:
         return cls(tuple(SimilarityTable.of(column) for column in columns), reference.categorical)
 
     def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        """Return MESS and the least similar variable, its number from 0, of points given as one column per variable;
-        NaN and 255 where a value is missing. Of equally dissimilar variables the first counts."""
+        """Return MESS and the index of the least similar variable, for points with one column per variable.
+
+        They are NaN and 255 where a value is missing. For ties, the first variable is returned.
+        """
         n = len(columns[0])
         out, which = np.empty(n, dtype=np.float32), np.full(n, MISSING, dtype=np.uint8)
         for start in range(0, n, _BLOCK):
@@ -84,7 +88,7 @@ class Similarity:
 
 @jit
 def _fold(x, known, steps, begins, bounds, scale, k, least, which):  # type: ignore[no-untyped-def]
-    """Take the similarity of variable `k` where it is less than before; NaN where a value is missing."""
+    """Update the least similarity and its variable with variable `k`; NaN where a value is missing."""
     low, high = known[0], known[known.size - 1]
     span, last = high - low, bounds.size - 1
     for i in range(x.size):

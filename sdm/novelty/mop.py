@@ -1,7 +1,7 @@
-"""Mobility-oriented parity (Owens et al. 2013): the mean distance of a place to the nearest share of the reference.
+"""Mobility-oriented parity (Owens et al. 2013): the mean distance of a point to the nearest share of the reference.
 
-Variables are brought to mean 0 and standard deviation 1 over the reference; categories take no part. A place where any
-variable is outside the range of the reference, or a category that was not seen, is strict extrapolation.
+Variables are standardised over the reference; categories are not used. A point is strict extrapolation if a variable is
+outside the range of the reference, or has an unseen category.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _ROWS = 500  # whose distances to all points are held at once
 
 @dataclass(frozen=True)
 class Parity:
-    """Points of the reference, on one scale."""
+    """Standardised points of the reference."""
 
     points: Array  # (n, k)
     mean: Array
@@ -42,8 +42,10 @@ class Parity:
         return cls(scaled, mean, scale, nearest, seen, reference.continuous)
 
     def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-        """Return the mean distance of points to the nearest points of the reference (NaN where a value is missing), and
-        where a value was never seen."""
+        """Return the mean distance to the nearest points of the reference, and a mask of strict extrapolation.
+
+        The distance is NaN where a value is missing.
+        """
         values = [np.asarray(column, dtype=np.float64) for column in columns]
         strict = self.seen.outside(values)
         if not self.continuous:

@@ -1,4 +1,4 @@
-"""The environment that a model has seen: what other environments are compared with."""
+"""The training environment of a model, with which other environments are compared."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class Reference:
-    """Values of V variables at the n places that a model was fitted to (presences and background, or sites)."""
+    """Values of V variables at the n training places (presences and background, or sites)."""
 
     values: Array  # (n, V), finite
     categorical: tuple[bool, ...]  # which variables are categories
@@ -27,37 +27,37 @@ class Reference:
 
     @classmethod
     def of(cls, values: Array, names: Sequence[str], categorical: Sequence[str]) -> "Reference":
-        """Return the reference of some rows; rows with a missing value are left out."""
+        """Return the reference of rows; rows with a missing value are dropped."""
         rows = np.asarray(values, dtype=np.float64)
         return cls(rows[np.isfinite(rows).all(axis=1)], tuple(name in categorical for name in names))
 
     @cached_property
     def continuous(self) -> tuple[int, ...]:
-        """The variables that are numbers."""
+        """Return the positions of the continuous variables."""
         return tuple(k for k, category in enumerate(self.categorical) if not category)
 
     @cached_property
     def low(self) -> Array:
-        """The least value of each variable."""
+        """Return the least value of each variable."""
         return np.asarray(self.values.min(axis=0))
 
     @cached_property
     def high(self) -> Array:
-        """The greatest value of each variable."""
+        """Return the greatest value of each variable."""
         return np.asarray(self.values.max(axis=0))
 
     def pick(self, variables: Sequence[int]) -> "Reference":
-        """Return the reference of some of the variables."""
+        """Return the reference of a subset of the variables."""
         at = list(variables)
         typical = None if self.typical is None else self.typical[:, at]
         return Reference(self.values[:, at], tuple(self.categorical[v] for v in at), typical)
 
     def classes(self, variable: int) -> Array:
-        """Return the categories of a variable that were seen."""
+        """Return the categories of a variable in the reference."""
         return np.unique(self.values[:, variable])
 
     def to_arrays(self) -> dict[str, AnyArray]:
-        """Return the arrays that keep it in a file: one row per variable, in single precision where nothing is lost."""
+        """Return the arrays for a file: one row per variable, in single precision if that is exact."""
         single = self.values.astype(np.float32)
         values = single if np.array_equal(single, self.values) else self.values
         arrays: dict[str, AnyArray] = {"reference": np.ascontiguousarray(values.T)}
@@ -65,7 +65,7 @@ class Reference:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, AnyArray], categorical: Sequence[bool], bands: int) -> "Reference":
-        """Return the reference that a file keeps; raise ValueError for what no fit writes."""
+        """Return the reference of a file; raise ValueError for values that no fit writes."""
         stored, typical = arrays["reference"], arrays.get("reference_typical")
         shapes = stored.shape[:1] == (len(categorical),) and stored.ndim == 2 and stored.size
         parts = [stored] if typical is None else [stored, typical]
@@ -93,7 +93,7 @@ def kept_rows(ranks: AnyArray, categorical: Sequence[bool]) -> Index:
 
 @dataclass(frozen=True)
 class TrainingRange:
-    """The least and the greatest value of V variables in training, and the categories that were there."""
+    """The least and the greatest value of V variables in training, and the categories."""
 
     names: tuple[str, ...]
     low: Array  # (V,), minus infinity for categories
@@ -101,7 +101,7 @@ class TrainingRange:
     classes: tuple[Array | None, ...]  # sorted; None for numbers, and for categories that the model does not list
 
     def __post_init__(self) -> None:
-        """Place has no range: a model that knows where it is has a region (`sdm.data.place`)."""
+        """Remove the ranges of variables of place, which has a region instead (`sdm.data.place`)."""
         place = np.array([is_place(name) for name in self.names], dtype=bool)
         object.__setattr__(self, "low", np.where(place, -np.inf, self.low))
         object.__setattr__(self, "high", np.where(place, np.inf, self.high))
@@ -133,5 +133,5 @@ class TrainingRange:
         return outside, counts
 
     def outside(self, columns: Sequence[AnyArray]) -> NDArray[np.bool_]:
-        """Return which points have a value outside the range, or a category that training did not have."""
+        """Return a mask of points with a value outside the range, or with an unseen category."""
         return self.mark(columns, np.ones(len(columns[0]), dtype=np.bool_), 1)[0]

@@ -1,5 +1,8 @@
-"""The strength of the penalty on axes: a path from strong to weak, each from the fit before, and the weakest strength
-whose densities are as good as any at records in blocks of sites that were left out."""
+"""Choose the strength of the penalty on axes by held-out blocks of sites.
+
+The path goes from strong to weak, each fit starting from the previous one. The choice is the weakest strength with a
+held-out loss close to the least.
+"""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -38,14 +41,19 @@ class PathRow:
 
 
 def natural_penalty(strength: float, features: int, records: float) -> float:
-    """Return the penalty `μ` of a strength `c`: what chance alone gives the gradient grows with the root of the
-    features, and falls with the root of the records."""
+    """Return the penalty `μ` of a strength `c`.
+
+    The gradient of random records grows with the root of the number of features and falls with the root of the number
+    of records.
+    """
     return strength * float(np.sqrt(features / (150.0 * records)))
 
 
 def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array) -> tuple[SharedProblem, Array]:
-    """Return the problem without some of its sites and the records there, and the records of each species that are
-    left; `counts` has those of all."""
+    """Return the problem without a block of sites and its records, and the remaining records of each species.
+
+    `counts` are the numbers of records in the full problem.
+    """
     records, kept = problem.records, np.flatnonzero(~held)
     place = np.cumsum(~held) - 1
     inside = ~held[records.site]
@@ -59,8 +67,10 @@ def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array
 
 
 def block_loss(problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array) -> tuple[float, float]:
-    """Return the loss of weights at the records of some sites, summed, and their number: minus the logarithm of the
-    density among these sites, relative to the base measure there."""
+    """Return the summed loss of weights at the records of held-out sites, and the number of these records.
+
+    The loss is minus the logarithm of the density among these sites, relative to the base measure there.
+    """
     return _loss_of_scores(problem, problem.phi[held] @ weights, held, counts)
 
 
@@ -85,9 +95,11 @@ def strength_path(
     *,
     step: Callable[[str], None] | None = None,
 ) -> tuple[list[PathRow], list[Factors]]:
-    """Fit a falling sequence of strengths, and measure each at every block of sites (numbers from 0 on) without which
-    it was fitted; end where the loss at held-out records has risen for some strengths. Return the rows, with the
-    chosen one marked, and the factors of each."""
+    """Fit a falling sequence of strengths, and measure each at every held-out block of sites (numbers from 0 on).
+
+    The path ends after some strengths with a higher held-out loss. Return the rows, with the chosen one marked, and the
+    factors of each.
+    """
     parts = []
     for k in range(int(blocks.max()) + 1):
         held = blocks == k
@@ -130,8 +142,10 @@ def strength_path(
 
 
 def chosen_row(rows: Sequence[PathRow]) -> int:
-    """Return the weakest strength whose loss at held-out records is within half a standard error of the least: the loss
-    is flat there, and blocks that were left out ask for more caution than the region as a whole."""
+    """Return the position of the weakest strength whose held-out loss is within half a standard error of the least.
+
+    The loss is flat there, and held-out blocks favour stronger penalties than the complete region.
+    """
     losses = np.array([np.inf if one.held_out is None else one.held_out for one in rows])
     best = int(np.argmin(losses))
     limit = losses[best] + _FLAT * (rows[best].held_out_se or 0.0)
@@ -144,10 +158,11 @@ def supported_axes(
     parts: Sequence[tuple[NDArray[np.bool_], SharedProblem]],
     fits: Sequence[Factors],
 ) -> int:
-    """Return how many axes the records of blocks of sites support that were left out: the fewest, in the order of what
-    they explain, whose loss there is within half a standard error of the least. `fits` are without each block.
+    """Return the number of axes that held-out records support.
 
-    A penalty that is weak enough for the axes that matter lets others in besides, and these count for little.
+    It is the smallest number, in the order of explained variance, whose loss is within half a standard error of the
+    least. `fits` are without each block. A penalty that is weak enough for the important axes also admits other axes,
+    which contribute little.
     """
     most = max(one.rank for one in fits)
     sums, amounts = np.zeros((len(parts), most + 1)), np.zeros(len(parts))

@@ -1,6 +1,6 @@
-"""Weights as a product of two thin factors, axes and the places of species on them.
+"""Weights as a product of two thin factors: axes, and the places of species on them.
 
-`‖W‖_*` is the least of `(‖A‖² + ‖B‖²)/2` over all `W = A B`: so the penalty is smooth in the factors.
+`‖W‖_*` is the minimum of `(‖A‖² + ‖B‖²)/2` over all `W = A B`, so the penalty is smooth in the factors.
 """
 
 from dataclasses import dataclass
@@ -26,27 +26,27 @@ class Factors:
 
     @property
     def rank(self) -> int:
-        """How many axes there are."""
+        """Return the number of axes."""
         return int(self.a.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many features and species there are."""
+        """Return the numbers of features and species."""
         return len(self.a), self.b.shape[1]
 
     @property
     def product(self) -> Array:
-        """The weights that are shared, (F, S)."""
+        """Return the shared weights, (F, S)."""
         return self.a @ self.b
 
     @property
     def norm(self) -> float:
-        """Half the squares of both factors: where they are balanced, the nuclear norm."""
+        """Return half the squares of both factors: the nuclear norm of balanced factors."""
         return 0.5 * float(np.sum(self.a**2) + np.sum(self.b**2))
 
     @property
     def flat(self) -> Array:
-        """Both factors as one vector."""
+        """Return both factors as one vector."""
         return np.concatenate([self.a.ravel(), self.b.ravel()])
 
     def with_flat(self, flat: Array) -> "Factors":
@@ -59,8 +59,10 @@ class Factors:
         return Factors(np.hstack([self.a, more.a]), np.vstack([self.b, more.b]))
 
     def balanced(self, least: float = 0.0) -> "Factors":
-        """Return the same product from its singular vectors, each factor with the roots of the singular values, and
-        without those that are at most `least` of the largest."""
+        """Return balanced factors with the same product: singular vectors times the roots of the singular values.
+
+        Singular values of at most `least` times the largest are dropped.
+        """
         if not self.rank:
             return self
         qa, ra = np.linalg.qr(self.a)
@@ -73,7 +75,7 @@ class Factors:
 
 @dataclass(frozen=True)
 class GroupState:
-    """Where a fit is: the weights, the value of the problem without penalties, and what its gradient needs."""
+    """A point of the fit: the weights, the value without penalties, and the terms of its gradient."""
 
     factors: Factors
     axes: Array  # the sites on the axes, (n, r)
@@ -85,11 +87,11 @@ class GroupState:
 
     @property
     def weights(self) -> Array:
-        """All weights, (F, S)."""
+        """Return all weights, (F, S)."""
         return self.factors.product if self.own is None else self.factors.product + self.own.dense
 
     def objective(self, strength: float) -> float:
-        """Return the value of the problem with its penalties, where the factors are balanced."""
+        """Return the value of the problem with penalties, for balanced factors."""
         own = 0.0 if self.own is None else self.own.penalty
         return self.loss + strength * self.factors.norm + own
 
@@ -113,8 +115,10 @@ def evaluate_factors(problem: SharedProblem, factors: Factors, own: OwnWeights |
 
 
 def factor_gradient(problem: SharedProblem, state: GroupState, strength: float) -> Array:
-    """Return the gradient of the value and the penalty `strength · norm` in both factors, as a vector like `flat`. Own
-    parts are at their best, so that their change adds nothing."""
+    """Return the gradient of the value with the penalty `strength · norm` in both factors, as a vector like `flat`.
+
+    Species-specific parts are optimal, so their change does not contribute.
+    """
     a, b, phi = state.factors.a, state.factors.b, problem.phi
 
     def part(some: slice) -> tuple[Array, Array]:
@@ -128,8 +132,10 @@ def factor_gradient(problem: SharedProblem, state: GroupState, strength: float) 
 
 
 def shown_axes(problem: SharedProblem, factors: Factors) -> tuple[Array, Array, Array]:
-    """Return axes that have deviation 1 over the sites and are uncorrelated there, the places of species on them, and
-    how much of the variance of log densities each explains."""
+    """Return uncorrelated axes of standard deviation 1 over the sites, the places of species, and explained shares.
+
+    The shares are of the variance of the log densities.
+    """
     if not factors.rank:
         return factors.a, factors.b, np.empty(0)
     values, vectors = problem.covariance

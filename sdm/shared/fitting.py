@@ -1,8 +1,8 @@
-"""The fit of a group: rounds of descent with a duality gap each, to which missing axes are added.
+"""Fit a group: rounds of descent with a duality gap each, and with new axes.
 
-The factors are not convex, but the problem is: where they are at rest, every axis that is missing is a singular vector
-of the gradient with a singular value above `μ`. What is each species' own is always at its optimum for the present
-axes. The gap bounds the distance to the optimum at any factors.
+The factors are not convex, but the problem is. At a stationary point, every missing axis is a singular vector of the
+gradient with a singular value above `μ`. Species-specific parts are always optimal for the current axes. The gap bounds
+the distance to the optimum at any factors.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _LEAST = 1e-8  # of the largest singular value: axes that are smaller go
 
 @dataclass(frozen=True)
 class SharedFit:
-    """What a fit gives: the weights, and how far their value can be from the optimum."""
+    """Result of a fit: the weights and their duality gap."""
 
     state: GroupState
     strength: float  # μ
@@ -35,12 +35,12 @@ class SharedFit:
 
     @property
     def factors(self) -> Factors:
-        """The axes and the places of species on them."""
+        """Return the axes and the places of species on them."""
         return self.state.factors
 
     @property
     def weights(self) -> Array:
-        """The weights of all species, (F, S)."""
+        """Return the weights of all species, (F, S)."""
         return self.state.weights
 
     @property
@@ -95,8 +95,10 @@ def fit_shared(
 
 
 def _new_axes(problem: SharedProblem, factors: Factors, gradient: Array, strength: float) -> Factors:
-    """Return new axes: singular vectors of the gradient above the strength that the factors do not have yet, as long as
-    the curvature of the base measure suggests."""
+    """Return new axes: singular vectors of the gradient above the strength that the factors do not include.
+
+    Their length follows from the curvature of the base measure.
+    """
     u, size, v = np.linalg.svd(gradient, full_matrices=False)
     values, vectors = problem.covariance
     basis = np.linalg.qr(factors.a)[0] if factors.rank else np.zeros((len(u), 0))
@@ -118,9 +120,11 @@ def _new_axes(problem: SharedProblem, factors: Factors, gradient: Array, strengt
 def lower_bound(
     problem: SharedProblem, state: GroupState, strength: float, gradient: Array, own_beta: Array | None = None
 ) -> float:
-    """Return minus the divergence from the base measure of densities that meet every constraint: `‖G‖₂ ≤ μ`, and for
-    own parts `|G_js| ≤ π_s β_js`. They are mixed from the densities of the state and the records themselves, which
-    have `G = 0`, with the least share of the records that does it."""
+    """Return a lower bound of the objective: minus the divergence of feasible densities from the base measure.
+
+    Densities are feasible if `‖G‖₂ ≤ μ`, and for species-specific parts `|G_js| ≤ π_s β_js`. They are mixtures of the
+    state's densities with the records, which have `G = 0`, with the least share of the records.
+    """
     records = problem.records
     weight, tiny = records.weight, np.finfo(float).tiny
     excess = float(np.linalg.norm(gradient, 2)) / strength
@@ -147,7 +151,8 @@ _PATIENCE = 20  # steps without a smaller gradient, where the value no longer te
 def descend(
     problem: SharedProblem, state: GroupState, strength: float, relative: float, most: int
 ) -> tuple[GroupState, int]:
-    """Go down until the gradient is a small share of the penalty's, or no step helps; return also the steps taken."""
+    """Descend until the gradient is a small share of the penalty's, or no step helps; return also the number of
+    steps."""
     latest, best, least, idle = state, None, np.inf, 0
 
     def smooth(flat: Array) -> tuple[float, Array]:

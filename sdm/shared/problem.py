@@ -1,12 +1,13 @@
-"""One convex problem for a group of species: their densities over the same sites, and weights that share few axes.
+"""One convex problem for a group of species: densities over the same sites, and weights on a few shared axes.
 
     min_W  Σ_s π_s [ ln Σ_i q_i e^{φ(i)·w_s} − φ̃_s·w_s ] + μ ‖W‖_*
 
-or, with a part `O` that is each species' own, `W + O` in place of `W` and `Σ_js π_s β_js |O_js|` besides.
+With species-specific parts `O`, `W + O` replaces `W` and `Σ_js π_s β_js |O_js|` is added.
 
-`φ` are features of the sites, centred and of unit deviation under `q`; `π_s` is the share of the records that species
-`s` has, and `φ̃_s` the mean of the features at them. The nuclear norm counts axes: combinations of features that the
-whole group responds to. Sites are taken in blocks of a fixed size, so that results do not depend on threads.
+`φ` are features of the sites, centred and of unit variance under `q`. `π_s` is the share of all records that belong to
+species `s`, and `φ̃_s` the mean of the features at them. The nuclear norm favours few axes, which are combinations of
+features that the whole group responds to. Sites are processed in blocks of a fixed size, so that results do not depend
+on threads.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +26,7 @@ BLOCK = 2048  # sites that are worked on together
 
 @dataclass(frozen=True)
 class Records:
-    """Where the species were: one entry for each site and species with records."""
+    """The records: one entry for each site and species with records."""
 
     site: NDArray[np.int64]
     species: NDArray[np.int64]
@@ -34,7 +35,7 @@ class Records:
 
     @property
     def count(self) -> int:
-        """How many species there are."""
+        """Return the number of species."""
         return len(self.weight)
 
     def means(self, phi: Array) -> Array:
@@ -55,28 +56,28 @@ class SharedProblem:
 
     @property
     def features(self) -> int:
-        """How many features there are."""
+        """Return the number of features."""
         return int(self.phi.shape[1])
 
     @cached_property
     def covariance(self) -> tuple[Array, Array]:
-        """Eigenvalues and eigenvectors of the covariance of the features under the base measure."""
+        """Return eigenvalues and eigenvectors of the covariance of the features under the base measure."""
         parts = self.over_sites(lambda some: self.phi[some].T @ (self.phi[some] * self.q[some, None]))
         values, vectors = np.linalg.eigh(add_up(parts))
         return np.maximum(values, 0.0), vectors
 
     @property
     def largest(self) -> float:
-        """The strength from which on no axis enters."""
+        """Return the smallest strength at which the model has no axis."""
         uniform = self.phi.T @ self.q
         return float(np.linalg.norm(uniform[:, None] * self.records.weight - self.means, 2))
 
     def over_sites(self, work: Callable[[slice], Any]) -> list[Any]:
-        """Do some work for every block of sites, in threads, and return what it gives in the order of the blocks."""
+        """Call a function for every block of sites, in threads, and return the results in order."""
         return self.over_each(self.blocks, work)
 
     def over_each(self, items: Sequence[Any], work: Callable[[Any], Any]) -> list[Any]:
-        """Do some work for each of some items, in threads, and return what it gives in their order."""
+        """Call a function for every item, in threads, and return the results in order."""
         if self.threads == 1:
             return [work(one) for one in items]
         return list(self._pool.map(work, items))
@@ -86,8 +87,8 @@ class SharedProblem:
         return ThreadPoolExecutor(self.threads)
 
     def densities(self, theta: Array) -> tuple[Array, Array]:
-        """Turn scores (n, S) into densities, in place, each times the weight of its species; and return them with the
-        logarithms of their normalisers."""
+        """Convert scores (n, S) in place to densities times the weights of their species; return also log
+        normalisers."""
         top = np.max(self.over_sites(lambda some: theta[some].max(axis=0)), axis=0)
 
         def ratios(some: slice) -> Array:
@@ -107,12 +108,12 @@ class SharedProblem:
         return theta, np.log(total) + top
 
     def gradient(self, mass: Array) -> Array:
-        """Return `G`, one column for each species, from densities times the weights of the species."""
+        """Return `G`, one column per species, from densities times the weights of the species."""
         return add_up(self.over_sites(lambda some: self.phi[some].T @ mass[some])) - self.means
 
 
 def add_up(parts: Sequence[Array]) -> Array:
-    """Return the sum of some arrays, in their order."""
+    """Return the sum of arrays, added in their order."""
     out = parts[0].copy()
     for part in parts[1:]:
         out += part

@@ -1,6 +1,6 @@
-"""Measures of how well predictions tell presences from background.
+"""Measures of how well predictions discriminate presences from background.
 
-Every function takes predictions as arrays, on any scale that keeps their order unless it says otherwise.
+Unless stated otherwise, a function takes predictions on any scale that keeps their order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from sdm.types import AnyArray, Array, Row
 
 
 def auc(presence: Array, background: Array) -> float:
-    """Return the probability that a presence scores above a background point, ties counting one half."""
+    """Return the probability that a presence scores above a background point; ties count one half."""
     return auc_among(presence, np.sort(background))
 
 
 def auc_among(presence: Array, ordered: Array) -> float:
-    """Return the AUC where the predictions at the background are in order already."""
+    """Return the AUC for sorted predictions at the background."""
     return float(np.mean(_mid_rank(ordered, presence)) / ordered.size)
 
 
@@ -57,9 +57,9 @@ def gain(raw: Array, n: int) -> float:
 def relative_gain(presence: Array, background: Array, weights: Array | None = None, floor: float = 0.0) -> float:
     """Return the mean log of the presences' density over its mean at the background, in nats.
 
-    This is the test gain with the density scaled to one over the background that is given (all of it, or a fold's):
-    presences that were added to the training domain play no part. `weights` are those of the background. A `floor` of
-    that share of the base measure keeps the gain finite where an entropy above 1 puts a density of zero.
+    This is the test gain with the density scaled to one over the given background, which may be the background of a
+    fold. Presences that were added to the training domain are not used. `weights` are the weights of the background. A
+    share `floor` of the base measure keeps the gain finite where an entropy above 1 gives a density of zero.
     """
     ratio = presence / np.average(background, weights=weights)
     with np.errstate(divide="ignore"):
@@ -68,7 +68,7 @@ def relative_gain(presence: Array, background: Array, weights: Array | None = No
 
 @dataclass(frozen=True)
 class Aicc:
-    """Akaike's criterion for small samples; where it is undefined, `value` is NaN and `reason` says why."""
+    """Akaike's criterion for small samples; if it is undefined, `value` is NaN and `reason` has the cause."""
 
     value: float
     reason: str = ""
@@ -138,14 +138,15 @@ def max_tss(presence: Array, absence: Array) -> tuple[float, float]:
 
 
 def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05) -> float:
-    """Return the partial area under the ROC curve over that of a random prediction (Peterson et al. 2008).
+    """Return the partial area under the ROC curve, relative to a random prediction (Peterson et al. 2008).
 
-    The curve is sensitivity against the share of the background that is predicted, at the distinct predictions of
-    both; only points that omit at most the share `omitted` of the presences count. The model's area (trapezoids
-    between those points) is divided by that below the diagonal over the same range, as ntbox and kuenm do (which bin
-    predictions, and drop points that omit exactly that share). One is no better than random, two the most. Small
-    samples lean to above one, since the curve is cut at a presence. NaN if all background points are on one side of
-    the cut.
+    The curve is sensitivity against the predicted share of the background, at the distinct predictions of both. Only
+    points that omit at most the share `omitted` of the presences count. The model's area (trapezoids between those
+    points) is divided by the area below the diagonal over the same range. ntbox and kuenm do the same, but bin
+    predictions and drop points that omit exactly that share.
+
+    The ratio is 1 for a random prediction and at most 2. It is biased upwards in small samples, because the curve is
+    cut at a presence. It is NaN if all background points are on one side of the cut.
     """
     ordered = np.sort(presence)
     most = int(np.floor(omitted * presence.size + 1e-9))
@@ -164,7 +165,7 @@ def partial_roc_ratio(presence: Array, background: Array, omitted: float = 0.05)
 
 @dataclass(frozen=True)
 class Boyce:
-    """The continuous Boyce index, and the curve behind it: the middle of each window and its ratio."""
+    """The continuous Boyce index and its curve: the middle and the ratio of each window."""
 
     index: float
     middle: Array
@@ -177,15 +178,15 @@ def boyce(
     """Return the continuous Boyce index (Hirzel et al. 2006) with a moving window.
 
     Windows of a tenth of the background's range (or `width`) move in equal steps from the lowest to the highest
-    prediction, both ends included. In each, the ratio is the share of the presences over the share of the background;
-    windows with neither have none, and of neighbours with the same ratio (to ten digits) the last stays. The index is
-    Spearman's correlation of the ratio with the windows' place: 1 if more presences than by chance are found
-    the higher the prediction, 0 by chance, below 0 if it is the wrong way round; NaN where the ratio never changes.
-    `weights` are those of the background.
+    prediction, both ends included. The ratio of a window is its share of the presences over its share of the
+    background; empty windows have none. Neighbours with the same ratio (to ten digits) are merged. The index
+    is Spearman's correlation of the ratio with the window's position. It is 1 if the density of presences rises with
+    the prediction, 0 at random, negative if it falls, and NaN if the ratio is constant. `weights` are the weights of
+    the background.
 
-    These are the rules of ecospat 3.2 but for one: ecospat shifts its last window by one unit, which on a scale from 0
-    to 1 leaves it empty; here it counts. The index depends on the scale of the predictions: use the one that is
-    mapped (cloglog).
+    The rules are the same as in ecospat 3.2, with one exception. ecospat shifts its last window by one unit, which
+    leaves it empty on a scale from 0 to 1; here it counts. The index depends on the scale of the predictions: use the
+    mapped scale (cloglog).
     """
     low, high = float(min(presence.min(), background.min())), float(max(presence.max(), background.max()))
     wide = 0.1 * float(np.ptp(background)) if width is None else float(width)
@@ -202,7 +203,7 @@ def boyce(
 
 
 def _within(values: Array, left: Array, right: Array, weights: Array | None = None) -> Array:
-    """Return the share of values (of their weights) in each closed window."""
+    """Return the share of the values (or of their weights) in each closed window."""
     order = np.argsort(values)
     below = np.append(0.0, np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order]))
     first, last = np.searchsorted(values[order], left), np.searchsorted(values[order], right, side="right")
@@ -239,13 +240,13 @@ def column_rows(columns: Mapping[str, AnyArray]) -> list[Row]:
 
 
 def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None]:
-    """Return the values of every row where its label is 1, and where it is 0; None where one of the two is missing."""
+    """Return the values of every row with label 1 and with label 0; None where one of the two is missing."""
     parts = [(row[label == 1], row[label == 0]) for row, label in zip(values, labels)]
     return [(there, away) if there.size and away.size else None for there, away in parts]
 
 
 def check_counts(presence: Array, background: Array) -> None:
-    """Refuse to measure without a presence or without a background point."""
+    """Refuse to measure without presences or without background points."""
     if not presence.size or not background.size:
         raise FoldsError(
             f"{presence.size:,} presences and {background.size:,} background points to measure on: expected some of "

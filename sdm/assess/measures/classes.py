@@ -1,4 +1,4 @@
-"""How well a model tells classes apart: confusion, log loss, a class's AUC; importance and response profiles."""
+"""Measures of class models: confusion, log loss, AUC per class, importance and response profiles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,10 @@ LEAST = 1e-6
 
 @dataclass(frozen=True)
 class ClassMeasures:
-    """The measures of predictions at sites whose classes, or proportions, are known.
+    """Measures of predictions at sites with observed classes or proportions.
 
-    AUC is of each class against the others, a site being of the class that has at least half of its target. Recall is
-    the share of a class that is found (producer's accuracy), precision the share of what is called by its name that is
-    it (user's accuracy). NaN where there is nothing to divide by.
+    AUC is of each class against the others; a site belongs to the class that has at least half of its target. Recall is
+    producer's accuracy, precision is user's accuracy. Ratios with a zero denominator are NaN.
     """
 
     confusion: Array  # (C, C): mass of the targets (rows) by most probable class (columns)
@@ -35,7 +34,7 @@ class ClassMeasures:
     constant: float = float("nan")  # log loss of the constant model: the shares of the training sites
 
     def warning(self, kind: str) -> str | None:
-        """Return what is to be said of a model that knows less than the classes' shares; `kind` names the sites."""
+        """Return a warning if the model predicts worse than the class frequencies; `kind` names the sites."""
         if not self.log_loss > self.constant:
             return None
         return (
@@ -44,7 +43,7 @@ class ClassMeasures:
         )
 
     def numbers(self, labels: Sequence[str]) -> Numbers:
-        """Return the measures under the names that results have, those of a class by its label."""
+        """Return the measures under their names in the results, with the values of classes by label."""
         return {
             "sites": round(float(self.confusion.sum())),
             "log_loss": self.log_loss,
@@ -58,7 +57,8 @@ class ClassMeasures:
 
 
 def measure_classes(p: Array, targets: Array, shares: Array | None = None) -> ClassMeasures:
-    """Measure distributions `p` against targets, both `(C, n)`, beside a constant model with the `shares` `(C, ·)`."""
+    """Measure distributions `p` against targets, both `(C, n)`; `shares` `(C, ·)` are the predictions of the null
+    model."""
     classes = p.shape[0]
     confusion = np.zeros((classes, classes))
     np.add.at(confusion.T, np.argmax(p, axis=0), targets.T)
@@ -98,7 +98,7 @@ def permute_classes(
     seed: int = 1,
     progress: Progress | None = None,
 ) -> list[Permutation]:
-    """Shuffle each variable in turn over the sites; `drop` is by how much the log loss rises, in nats."""
+    """Shuffle each variable in turn over the sites; `drop` is the increase in log loss, in nats."""
 
     def quality(columns: list[Array]) -> float:
         return -measure_classes(model.column_distributions(columns), targets).log_loss
@@ -107,8 +107,10 @@ def permute_classes(
 
 
 def class_profiles(model: ClassModel, x: Array, clamp: bool = True) -> list[Profile]:
-    """Vary each variable that varies; the others are held at the sites' mean, or their most frequent category. The
-    responses are the probabilities of the classes, `(C, k)`."""
+    """Vary each non-constant variable, with the others at the sites' mean or their most frequent category.
+
+    The responses are the probabilities of the classes, `(C, k)`.
+    """
     middle, out = typical(model, x), []
     for v, variable in enumerate(model.variables):
         if (len(variable.classes) < 2) if variable.categorical else (variable.lo == variable.hi):

@@ -1,4 +1,4 @@
-"""How good a joint model is at sites with known labels: wrong labels, AUC per species, log losses, richness."""
+"""Measures of joint models at sites with known labels: wrong labels, AUC per species, log losses, richness."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,12 @@ from sdm.types import Array, Numbers, Row
 
 
 def species_auc(labels: States, probability: Array) -> Array:
-    """Return every species' AUC over the sites where it is known; NaN where one of the two labels does not occur."""
+    """Return every species' AUC over the sites where it was surveyed; NaN where one of the two labels is missing."""
     return np.array([auc(*sites) if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
 def species_tss(labels: States, probability: Array, cutoffs: Array) -> Array:
-    """Return every species' true skill statistic at its cutoff; NaN where a label or a cutoff is missing."""
+    """Return every species' true skill statistic at its threshold; NaN without both labels or a threshold."""
     parts = zip(by_label(probability.T, labels.T), cutoffs)
     return np.array([tss(*sites, cutoff) if sites and np.isfinite(cutoff) else np.nan for sites, cutoff in parts])
 
@@ -28,7 +28,7 @@ def best_cutoffs(labels: States, probability: Array) -> Array:
 
 
 def richness_error(labels: States, probability: Array) -> float:
-    """Return the root mean squared error of the expected richness, over sites where all species are known, if any."""
+    """Return the root mean squared error of the expected richness over the sites where all species were surveyed."""
     whole = (labels >= 0).all(axis=1)
     if not whole.any():
         return float("nan")
@@ -36,17 +36,17 @@ def richness_error(labels: States, probability: Array) -> float:
 
 
 def marginal_loss(labels: States, probability: Array) -> float:
-    """Return the log losses of single species at their known labels, summed over species: the mean per site."""
+    """Return the mean per site of the log losses of single species at their known labels, summed over species."""
     p = np.clip(probability, 1e-15, 1.0 - 1e-15)
     own = np.where(labels > 0, np.log(p), np.log1p(-p))
     return float(-own[labels >= 0].sum() / len(labels))
 
 
 def measure_community(model: FittedJoint, x: Array, labels: States, levels: np.ndarray | None = None) -> Numbers:
-    """Return Hamming error (of the best labeling; of marginals above ½), mean AUC, log losses, richness error.
+    """Return Hamming errors (of the best labelling, and of marginals above ½), mean AUC, log losses and richness error.
 
-    The joint log loss is that of all labels of a site at once; the marginal one is the sum of single species'. Without
-    edges the two are one. `levels` are those of the random effect.
+    The joint log loss is of all labels of a site together; the marginal one is the sum over single species. They are
+    equal for a model without edges. `levels` are the levels of the random effect.
     """
     probability = model.predict_proba(x, levels=levels)
     each = species_auc(labels, probability)
@@ -67,8 +67,10 @@ ASSOCIATIONS = "associations"
 def log_odds_parts(
     model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
 ) -> dict[str, Array]:
-    """Return the parts of every species' log-odds given the others, `(n, S)` each: variables, the random effect if
-    there is one, then associations."""
+    """Return the parts of every species' log-odds given the others, `(n, S)` each.
+
+    The parts are the variables, the random effect if the model has one, and the associations.
+    """
     d, terms = model.discriminant, model.features.terms
     f = model.features.evaluate(values)
     weights = model.scale * d.split(model.weights)[0]
@@ -93,7 +95,7 @@ def partition_variance(
 ) -> list[Row]:
     """Return one row per species: the share of every part, and Tjur's R² without and with the other species' labels.
 
-    Tjur's R² is the mean probability at presences less that at absences.
+    Tjur's R² is the mean probability at presences minus the mean at absences.
     """
     parts = log_odds_parts(model, values, labels, levels)
     bias = model.scale * model.discriminant.split(model.weights)[0][:, -1]

@@ -1,16 +1,18 @@
-"""How much worse than the best a model can be on new records, by the theory (Dudík, Phillips & Schapire 2007, §5).
+"""A generalisation bound on the excess log loss over the best model (Dudík, Phillips & Schapire 2007, §5).
 
-Their Lemma 3 (eq. 14), for any penalty `U*` and weights `λ̂` within `gap` of the optimum: for every other `λ*` the true
-log loss has
+Their Lemma 3 (eq. 14) holds for any penalty `U*` and weights `λ̂` within `gap` of the optimum. For every other `λ*` the
+true log loss has
 
     L(λ̂) ≤ L(λ*) + (λ* − λ̂)·(π[f] − π̃[f]) + U*(λ*) − U*(λ̂) + gap .
 
-Where every mean is within `b_j` of the truth, the product is at most `Σ b_j (|λ*_j| + |λ̂_j|)`. So among all `λ*` with
-`Σ b|λ*| + U*(λ*)` no larger than that of `λ̂` none is better by more than `2 Σ b_j |λ̂_j| + gap`; with an l1 penalty of
-`β = b` that is Theorem 4. The `b_j` of feature classes are the smaller of Corollaries 5 and 7, each at half of δ. For
-trees and monomials, which are chosen from whole families, they are the uniform bound of Cortes et al. (2015), eq. 1;
-then Theorem 2 follows in the same way. Where a model has both kinds of features, each has half of δ. A temperature
-divides the weights after the fit, which only makes their gap larger.
+If every mean is within `b_j` of the truth, the product is at most `Σ b_j (|λ*_j| + |λ̂_j|)`. Compare `λ̂` with all `λ*`
+whose `Σ b|λ*| + U*(λ*)` is no larger. Then `λ̂` is worse than any of them by at most `2 Σ b_j |λ̂_j| + gap`; with an l1
+penalty of `β = b` this is Theorem 4.
+
+For feature classes, `b_j` is the smaller of Corollaries 5 and 7, each at half of δ. Trees and monomials are chosen from
+whole families, so they have the uniform bound of Cortes et al. (2015), eq. 1; Theorem 2 then follows in the same way.
+If a model has both kinds of features, each has half of δ. A temperature divides the weights after the fit, which only
+increases their gap.
 """
 
 from typing import TYPE_CHECKING
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> Numbers | None:
-    """Return the bound of a fitted maxent or structural model, wherever its penalties come from; None for an entropy
-    above 1, whose loss is another and whose true log loss can be infinite.
+    """Return the bound of a fitted maxent or structural model with any penalties.
 
     With probability `1 − delta` over independent records, the true log loss of the model is at most `excess` nats above
-    that of the best model of its features whose weights are together no larger. It `informs` if that is less than the
-    gain.
+    the loss of a comparison model. This is the best model of the same features whose weights have at most the same sum.
+    `informs` is true if `excess` is less than the gain. The result is None for an entropy above 1, because its true log
+    loss can be infinite.
     """
     if fitted.entropy_ != 1.0:
         return None
@@ -53,7 +55,7 @@ def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> N
 
 
 def _finite_radii(fitted: "Maxent | StructMaxent", n: int, delta: float) -> Array:
-    """Return the radius of each of the first `n` features, those of feature classes."""
+    """Return the radius of each of the first `n` features, which are the feature classes."""
     problem, m = fitted.problem_, float(fitted.model_.meta["effective_presences"])
     variance = problem.features.variances(problem.domain.measure(problem.sample))[:n] * (m / (m - 1) if m > 1 else 1.0)
     return np.minimum(deviation_radius(np.sqrt(variance), m, n, delta / 2), hoeffding_radius(n, m, delta / 2))

@@ -10,7 +10,7 @@ from sdm.types import Array, Numbers, Row
 
 
 def correlation(presence: Array, absence: Array) -> float:
-    """Return the point-biserial correlation (COR) of predictions with presence; NaN if predictions do not vary."""
+    """Return the point-biserial correlation (COR) of predictions with presence; NaN for constant predictions."""
     predicted = np.concatenate([presence, absence])
     if np.ptp(predicted) == 0 or not presence.size or not absence.size:
         return float("nan")
@@ -19,13 +19,15 @@ def correlation(presence: Array, absence: Array) -> float:
 
 
 def brier(presence: Array, absence: Array) -> float:
-    """Return the Brier score: the mean square of prediction less observation, for predictions from 0 to 1."""
+    """Return the Brier score of predictions from 0 to 1: the mean squared difference from the observation."""
     return float(np.mean(np.concatenate([1.0 - presence, absence]) ** 2))
 
 
 def calibration(presence: Array, absence: Array, *, bins: int = 10) -> list[Row]:
-    """Return the calibration curve of predictions from 0 to 1, in bins of equal width: their mean in every bin, the
-    share of presences among them, and how many there are. Bins that hold nothing are left out."""
+    """Return the calibration curve of predictions from 0 to 1, in bins of equal width; empty bins are omitted.
+
+    Each row has the mean prediction of a bin, the share of presences and the count.
+    """
     predicted = np.concatenate([presence, absence])
     observed = np.repeat([1.0, 0.0], [presence.size, absence.size])
     place = np.searchsorted(np.linspace(0.0, 1.0, bins + 1)[1:-1], predicted, side="left")
@@ -39,10 +41,10 @@ def calibration(presence: Array, absence: Array, *, bins: int = 10) -> list[Row]
 def prg_auc(presence: Array, absence: Array) -> float:
     """Return the area under the precision–recall–gain curve (Flach and Kull 2015).
 
-    With `π` the share of presences, `precision gain = (precision − π)/((1 − π) precision)` and the same of recall; the
-    curve's area from recall gain 0 to 1 does not depend on prevalence as that below precision–recall does, and a
-    prediction that calls everything present has 0. The curve enters at recall gain 0 by linear interpolation of
-    the counts, as in the authors' program. Negative values are worse than that baseline.
+    With `π` the share of presences, `precision gain = (precision − π)/((1 − π) precision)`; recall gain is defined
+    likewise. Unlike the area under precision–recall, the area from recall gain 0 to 1 does not depend on prevalence. It
+    is 0 for a prediction that classifies all sites as presences, and negative for worse predictions. The counts are
+    interpolated linearly at recall gain 0, as in the authors' program.
     """
     levels = np.unique(np.concatenate([presence, absence]))[::-1]
     m, n = presence.size, absence.size

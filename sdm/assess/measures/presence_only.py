@@ -1,8 +1,8 @@
-"""A model of presences measured on records that it has not seen, under the column names of ENMeval.
+"""Measure a presence-only model on held-out records, under the column names of ENMeval.
 
-Most measures are means over records, or ranks of a record among the background of its own fold, so their averages over
-folds mean something even if each fold holds one record. The Boyce index and the partial ROC compare a distribution of
-records with that of the background, and one record has none: there the records of all folds are pooled (`pooled`).
+Most measures are means over records, or ranks of a record in the background of its fold. Their averages over folds are
+meaningful even if each fold holds one record. The Boyce index and the partial ROC compare two distributions, which
+needs more than one record. For folds of one record, the records of all folds are pooled (`pooled`).
 """
 
 from collections.abc import Sequence
@@ -38,14 +38,18 @@ FLOOR = 1e-3  # where an entropy above 1 leaves a density of zero, this share of
 
 
 def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -> dict[str, float]:
-    """Measure a model on held-out records, against the background that goes with them.
+    """Measure a model on held-out records, against the background of their fold.
 
-    `auc.train` (training presences against training background), `auc.val`, `auc.diff`, `cbi.val` (continuous Boyce
-    index of the cloglog values), `or.mtp` and `or.10p` (held-out presences below the training thresholds), `gain.val`
-    and `loss.val` (nats; the density scaled to one over the validation background), `proc.val` (partial ROC ratio at
-    5 %), `tss.val` (true skill statistic against the validation background, at the cutoff that is best for the training
-    presences and background), `loss.const.val` (the loss of a constant prediction: the log of the number of validation
-    background points). `cbi.val` and `proc.val` of a single record are NaN.
+    - `auc.train` (training presences against training background), `auc.val`, `auc.diff`.
+    - `cbi.val`: continuous Boyce index of the cloglog values.
+    - `or.mtp` and `or.10p`: share of held-out presences below the training thresholds.
+    - `gain.val` and `loss.val`: nats; the density is scaled to one over the validation background.
+    - `proc.val`: partial ROC ratio at 5 %.
+    - `tss.val`: true skill statistic against the validation background, at the best threshold for the training
+      presences and background.
+    - `loss.const.val`: loss of a constant prediction, the log of the number of validation background points.
+
+    `cbi.val` and `proc.val` of a single record are NaN.
     """
     raw = model.predict(train.presence, "raw")
     around = model.predict(train.background, "raw")
@@ -75,14 +79,14 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What the model of a fold that holds one record predicts (cloglog): there, and at the background of the fold."""
+    """Cloglog predictions of a fold with one held-out record: at the record, and at the background of the fold."""
 
     presence: float
     background: Array
 
 
 def hold_out(model: Model, test: "SampleTable") -> HeldOut | None:
-    """Return what pooling needs of a fold; None if it holds several records, and is measured by itself."""
+    """Return the predictions for pooling of a fold with one record; None for a fold with several records."""
     if test.n_presences > 1:
         return None
     around = evenly(np.sort(model.predict(test.background)), KEPT)
@@ -92,10 +96,11 @@ def hold_out(model: Model, test: "SampleTable") -> HeldOut | None:
 def pooled(rows: Sequence[Numbers], held: Sequence[HeldOut]) -> dict[str, float]:
     """Return `cbi.val.avg` and `proc.val.avg` over folds of one record each, as one measure of all records.
 
-    Each record is predicted by the model that did not know it. If records fell by chance, the record of a fold would be
-    in a window of predictions as often as that fold's background is. So the Boyce index compares the records' shares
-    with the mean of the folds' background shares, each fold counting the same. For the partial ROC a record's
-    prediction is its rank among its own fold's background (`auc.val`), which models on different scales share.
+    Each record has the prediction of the model that was fitted without it. For randomly placed records, the record of a
+    fold falls into a window of predictions as often as the background of that fold. So the Boyce index compares the
+    shares of the records with the mean background shares over folds. All folds have the same weight. For the partial
+    ROC, a record's prediction is its rank among the background of its fold (`auc.val`), which is comparable between
+    models.
     """
     sizes = [part.background.size for part in held]
     index = boyce(
@@ -124,7 +129,7 @@ def mixed_log_loss(raw: Array, n: int, share: float = MIXED) -> float:
 def fenchel_young_loss(model: Model, x: Array) -> float:
     """Return `Ω*(θ) − θ̄`, with the mean of the scores over records: the Fenchel–Young loss up to the sample's entropy.
 
-    For Shannon's entropy this is the log loss less the logarithm of the number of cells.
+    For Shannon's entropy this is the log loss minus the logarithm of the number of cells.
     """
     if "conjugate" not in model.meta:
         raise IncompleteModelError("the model lacks the conjugate of its scores: fit it again with this version")
@@ -134,7 +139,7 @@ def fenchel_young_loss(model: Model, x: Array) -> float:
 
 
 def measure_support(model: Model, x: Array, suffix: str = "") -> Numbers:
-    """Return all three for some records, under names that may end in `_<suffix>`."""
+    """Return the three measures for records, under names that may end in `_<suffix>`."""
     raw, end = model.predict(x, "raw"), f"_{suffix}" if suffix else ""
     return {
         f"outside_support{end}": share_outside(raw),

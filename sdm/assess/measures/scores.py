@@ -1,4 +1,4 @@
-"""Measures of predictions beside labels, in the order that scikit-learn's measures have: labels, then predictions."""
+"""Measures of predictions against labels, with the argument order of scikit-learn: labels, then predictions."""
 
 from typing import Any
 
@@ -19,16 +19,17 @@ def boyce_index(
     width: float | None = None,
     windows: int = 101,
 ) -> float:
-    """Return the continuous Boyce index (Hirzel et al. 2006): whether there are more presences the higher a prediction.
+    """Return the continuous Boyce index (Hirzel et al. 2006), the rank correlation of predictions and density of
+    presences.
 
     Parameters
     ----------
     y_true : (n,) array
         1 for presences and 0 for background.
     y_score : (n,) array
-        Predictions, on the scale that is mapped (cloglog): the index depends on it.
+        Predictions, on the scale of the map (cloglog): the index depends on it.
     sample_weight : (n,) array, optional
-        Only those of the background count.
+        Weights of the rows; only weights of background rows are used.
     width : float, optional
         Width of the moving window, in units of the predictions; by default a tenth of the background's range.
     windows : int
@@ -37,7 +38,12 @@ def boyce_index(
     Returns
     -------
     float
-        From −1 (the wrong way round) over 0 (chance) to 1; NaN where the ratio never changes.
+        From −1 (reversed) through 0 (random) to 1; NaN where the ratio is constant.
+
+    Raises
+    ------
+    DataError
+        If there are no presences or no background, or the lengths of the arrays differ.
 
     Examples
     --------
@@ -84,21 +90,26 @@ def partial_roc(y_true: ArrayLike, y_score: ArrayLike, *, omitted: float = 0.05)
 
 
 def omission(y_true: ArrayLike, y_score: ArrayLike, *, cutoff: float) -> float:
-    """Return the omission rate: the share of presences that a map with this cutoff leaves out.
+    """Return the omission rate: the share of presences below a threshold.
 
     Parameters
     ----------
     y_true : (n,) array
-        1 for presences and 0 for background, which plays no part.
+        1 for presences and 0 for background, which is not used.
     y_score : (n,) array
-        Predictions, on the scale of the cutoff.
+        Predictions, on the scale of the threshold.
     cutoff : float
-        A presence with a prediction below it is omitted.
+        The threshold: presences with a smaller prediction are omitted.
 
     Returns
     -------
     float
         From 0 to 1.
+
+    Raises
+    ------
+    DataError
+        If there are no presences or no background, or the lengths of the arrays differ.
 
     Examples
     --------
@@ -140,7 +151,7 @@ def aicc(y_true: ArrayLike, y_raw: ArrayLike, coefficients: int) -> Aicc:
 
 
 def _divided(y_true: Any, y_score: Any, weight: Any = None) -> tuple[Array, Array, Array | None]:
-    """Return the predictions at presences and at background, and the weights of the latter."""
+    """Return the predictions at presences and at background, and the weights of the background."""
     score = np.asarray(y_score, dtype=np.float64)
     if score.ndim != 1 or not np.all(np.isfinite(score)):
         raise MismatchError(f"predictions have shape {score.shape}, expected one number per row, none of them missing")

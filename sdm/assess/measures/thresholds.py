@@ -1,8 +1,8 @@
-"""Thresholds that turn a prediction into presence and absence: Java Maxent's, by its own definitions.
+"""Thresholds that turn a prediction into presence and absence, by the definitions of Java Maxent.
 
-With raw values at the presences and over the domain, a threshold has an *omission* (share of presences below it) and
-a predicted *area* (share of the domain at or above it). Of a model of presence and absence, the values are
-probabilities and the domain is the absences: the area is the share of absences that would be called presences.
+With raw values at the presences and over the domain, a threshold has an *omission* (share of presences below it) and a
+predicted *area* (share of the domain at or above it). For a model of presence and absence, the values are probabilities
+and the domain is the absences. The area is then the false positive rate.
 """
 
 from collections.abc import Callable
@@ -40,11 +40,11 @@ _JAVAS_ORDER = [
 
 @dataclass(frozen=True)
 class Threshold:
-    """One threshold on the raw scale, with what it does; what needs test records is NaN without them.
+    """One threshold on the raw scale with its omission and area; values that need test records are NaN without them.
 
-    `binomial` is the probability that a random prediction of the same area would hold as many of the test records, or
-    more: one-sided as Java Maxent's, and exact (Java takes the normal approximation above 25 records). Of probabilities
-    of presence, `raw` and `cloglog` are the probability, and there is no `cumulative` value.
+    `binomial` is the probability that a random prediction of the same area includes at least as many test records. It
+    is one-sided as in Java Maxent, but exact (Java uses the normal approximation above 25 records). For probabilities
+    of presence, `raw` and `cloglog` are the probability, and `cumulative` is NaN.
     """
 
     key: str
@@ -59,10 +59,11 @@ class Threshold:
 
 
 class Curve:
-    """Omission and area against the threshold.
+    """Omission and area as functions of the threshold.
 
-    Raw values at the training presences, over the domain that they are part of, and at test presences; or probabilities
-    of presence at presences and absences. `cumulative` turns raw values into percent; None for probabilities.
+    Arguments are raw values at the training presences, over the domain that includes them, and at test presences. For a
+    model of presence and absence they are probabilities at presences and absences. `cumulative` turns raw values into
+    percent; None for probabilities.
     """
 
     def __init__(
@@ -89,10 +90,10 @@ class Curve:
     def sweep(
         self, scale: Callable[[Array], Array], top: float | None = None, steps: int = 201
     ) -> list[dict[str, float]]:
-        """Return area and omission closely enough to draw the ROC curve, and to look up a threshold of the map.
+        """Return area and omission at enough thresholds to draw the ROC curve and to look up a threshold of the map.
 
-        Thresholds are on `scale`, a rising function of raw values: in equal steps from 0 to `top` (default: the largest
-        value of the domain), and where the area falls in equal steps.
+        Thresholds are on `scale`, an increasing function of raw values. They have equal steps from 0 to `top` (default:
+        the largest value of the domain), and equal steps in area.
         """
         domain = scale(self.domain)
         places = np.linspace(0, domain.size - 1, steps).round().astype(np.intp)
@@ -108,10 +109,10 @@ class Curve:
         return column_rows(columns)
 
     def thresholds(self, entropy: float | None = None) -> list[Threshold]:
-        """Return Java Maxent's thresholds, in its order; `entropy` is that of the fitted distribution, in nats.
+        """Return Java Maxent's thresholds, in its order; `entropy` is the entropy of the fitted distribution, in nats.
 
-        Those that need test records are among them where there are some. Of probabilities there are those that go by
-        presences and absences alone: mtp, 10p, equal and maxsss.
+        Thresholds that need test records are included if there are any. Probabilities have only the thresholds that
+        depend on presences and absences alone: mtp, 10p, equal and maxsss.
         """
         raws = {"mtp": float(self.presence[0]), "10p": float(self.presence[int(0.1 * self.presence.size)])}
         raws["equal"] = self._best(-np.abs(self.omission - self.area))
@@ -127,7 +128,7 @@ class Curve:
         return [self._threshold(key, raws[key], entropy) for key in _JAVAS_ORDER if key in raws]
 
     def _by_test(self, test: Array) -> dict[str, float]:
-        """Return the thresholds that test records set: at the values of training and test."""
+        """Return the thresholds that test records set, among the values of training and test."""
         levels = np.union1d(self.raw, test)
         missed = _below(test, levels)
         area = self.at(levels)[1]
@@ -151,5 +152,5 @@ class Curve:
 
 
 def _below(ordered: Array, values: Array) -> Array:
-    """Return the share of sorted values that are below each of some others."""
+    """Return the share of sorted numbers below each value."""
     return np.searchsorted(ordered, values, side="left") / ordered.size

@@ -1,7 +1,7 @@
-"""Every multiplier of a model on a table, and the held-out loss along it.
+"""Follow a model's path over all multipliers on a table, and compute the held-out loss along it.
 
-Each fold follows a path of its own; at any multiplier the fit that serves is certified to be within ε of the fold's
-optimum there, so folds are compared at the same multipliers although their own fits lie elsewhere.
+Each fold has its own path, with fits at its own multipliers. At any multiplier the fit in use is certified to be within
+ε of the fold's optimum there. So folds can be compared at the same multipliers.
 """
 
 from collections.abc import Callable
@@ -30,7 +30,7 @@ AT_ONCE = 1e6  # a gap that any weights have: only the problem of a fit is wante
 
 @dataclass(frozen=True)
 class TablePath:
-    """A path over the multiplier, and the estimator that holds the problem it solves (its own weights mean nothing)."""
+    """A path over the multiplier, and the estimator with its problem; the estimator's own weights are not used."""
 
     path: CertifiedPath
     problem: Maxent = field(repr=False)
@@ -38,13 +38,13 @@ class TablePath:
 
     @property
     def names(self) -> list[str]:
-        """The name of every feature, in the order of the knots' weights."""
+        """Return the name of every feature, in the order of the knots' weights."""
         return self.problem.feature_names_
 
 
 @dataclass(frozen=True)
 class MultiplierChoice:
-    """A point of the path: which fit it is, its multiplier, the mean held-out loss and its standard error."""
+    """A point of the path: its position, multiplier, mean held-out loss and standard error."""
 
     index: int
     multiplier: float
@@ -62,22 +62,22 @@ class MultiplierValidation:
 
     @property
     def mean(self) -> Array:
-        """The mean over folds at every multiplier."""
+        """Return the mean over folds at every multiplier."""
         return np.asarray(self.losses.mean(axis=0))
 
     @property
     def error(self) -> Array:
-        """Its standard error."""
+        """Return the standard error of the mean at every multiplier."""
         return np.asarray(self.losses.std(axis=0, ddof=1) / np.sqrt(len(self.losses)))
 
     @property
     def best(self) -> MultiplierChoice:
-        """The least mean loss; of equal ones the largest multiplier."""
+        """Return the choice with the least mean loss; for ties, the largest multiplier."""
         return self._choice(int(np.argmin(self.mean)))
 
     @property
     def one_error(self) -> MultiplierChoice:
-        """The largest multiplier whose mean loss is within one standard error of the least."""
+        """Return the largest multiplier whose mean loss is within one standard error of the least."""
         best = self.best
         return self._choice(int(np.flatnonzero(self.mean <= best.mean + best.error)[0]))
 
@@ -95,8 +95,8 @@ def follow_table(
 ) -> TablePath:
     """Follow the path of an estimator's features and penalties on a table, from the empty model down (`follow_path`).
 
-    The estimator's multiplier plays no part. Other penalties than l1 are refused: their objective is not a line in the
-    multiplier.
+    The estimator's multiplier is not used. Penalties other than l1 are refused, because their objective is not linear
+    in the multiplier.
     """
     if estimator.regularization != "l1":
         raise ConflictError(f"a path over the multiplier needs the l1 penalty, not {estimator.regularization}")
@@ -111,7 +111,7 @@ def follow_table(
 
 
 def _meter(smallest: float, progress: Progress) -> Callable[[int, float], None]:
-    """Return what tells how far a path is, in the logarithm of the multiplier."""
+    """Return a function that reports the progress of a path, in the logarithm of the multiplier."""
     first: list[float] = []
 
     def tell(_: int, multiplier: float) -> None:
@@ -131,9 +131,9 @@ def validate_multipliers(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> MultiplierValidation:
-    """Follow the path without each fold in turn, and measure it on the fold at the multipliers of the whole path.
+    """Follow the path without each fold in turn, and measure it on the fold at the multipliers of the full path.
 
-    Folds have the feature classes of the whole table, so that what is chosen is the multiplier alone.
+    Folds have the feature classes of the full table, so that only the multiplier is chosen.
     """
     fixed = estimator.changed(features=whole.classes)
     multipliers, epsilon = whole.path.multipliers, whole.path.epsilon
@@ -157,7 +157,7 @@ def _fold_losses(
 
 
 def _held_out_loss(own: TablePath, knot: Knot, test: "SampleTable") -> float:
-    """Return the loss of held-out records, the density scaled to one over the background that goes with them."""
+    """Return the loss of held-out records, with the density scaled to one over the background of the fold."""
     features = own.problem.feature_set_
     terms, shapes = weighted_features(features.families, knot.weights)
     model = replace(own.problem.model_, terms=terms, shapes=shapes, tau=knot.tau)

@@ -1,9 +1,9 @@
-"""Held-out log loss along a whole relaxation path, exact on every segment.
+"""Held-out log loss along a complete relaxation path, exact on every segment.
 
 Between two breakpoints each share is linear in the tolerance `x = 1/ν`: `u_j (Q − M x)/U` in I₀, `q_j ± x` outside. So
-the loss of records that were held out, `−Σ c_j ln(p_j / u_j)`, is convex in `x` there, and so is its mean over folds on
-the union of their segments: one number a segment decides whether its least is inside, and where. Losses are relative
-to the prior, in nats a record: zero is no better than the prior.
+the loss of held-out records, `−Σ c_j ln(p_j / u_j)`, is convex in `x` there. The same holds for its mean over folds on
+the union of their segments. The slopes at both ends of a segment therefore show whether the minimum is inside. Losses
+are relative to the prior, in nats per record: zero is the loss of the prior.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class Choice:
-    """A point of the path: ν, the mean held-out loss there, and its standard error over the folds."""
+    """A point of the path: ν, the mean held-out loss and its standard error over the folds."""
 
     nu: float
     mean: float
@@ -30,7 +30,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class PathFold:
-    """A path that was fitted to a part of the records, and the share of the others in each atom (not of a copy)."""
+    """A path fitted to the training records, and the share of the held-out records in each atom (not of a copy)."""
 
     path: RelaxationPath = field(repr=False)
     held: Array = field(repr=False)
@@ -38,7 +38,7 @@ class PathFold:
 
 @dataclass(frozen=True)
 class PathValidation:
-    """The held-out loss of every fold at the K breakpoints of all, and its exact minimum."""
+    """The held-out loss of every fold at all K breakpoints, and its exact minimum."""
 
     folds: tuple[PathFold, ...] = field(repr=False)
     nu: Array = field(repr=False)  # (K,): all breakpoints, the last infinite; up to the first the loss is zero
@@ -48,12 +48,12 @@ class PathValidation:
 
     @property
     def mean(self) -> Array:
-        """The mean over folds at every breakpoint."""
+        """Return the mean over folds at every breakpoint."""
         return np.asarray(self.losses.mean(axis=0))
 
     @property
     def error(self) -> Array:
-        """Its standard error (zero for a single fold)."""
+        """Return the standard error of the mean at every breakpoint (zero for a single fold)."""
         return _standard_error(self.losses)
 
     def at(self, nu: ArrayLike) -> Array:
@@ -112,10 +112,10 @@ def _choice(folds: Sequence[PathFold], nu: float) -> Choice:
 
 
 class _Dips:
-    """Where the mean loss goes below its values at both ends of a segment.
+    """Segments where the mean loss may be below its values at both ends.
 
-    Segment `k` is from `nu[k]` to `nu[k + 1]`, in `x` from right to left; `after[k]` and `before[k + 1]` are the
-    slopes in `x` at these ends.
+    Segment `k` is from `nu[k]` to `nu[k + 1]`, with `x` falling. `after[k]` and `before[k + 1]` are the slopes in `x`
+    at these ends.
     """
 
     def __init__(self, folds: Sequence[PathFold], nu: Array, mean: Array, before: Array, after: Array) -> None:
@@ -126,7 +126,7 @@ class _Dips:
         self.found: dict[int, tuple[float, float]] = {}
 
     def _tangents(self, k: NDArray[np.int64], before: Array, after: Array) -> Array:
-        """Return where the tangents at both ends of segments meet: the loss is not below that."""
+        """Return the loss where the tangents at both ends of segments meet: a lower bound of the loss."""
         left, right, wide = before[k + 1], after[k], self.x[k] - self.x[k + 1]
         a, b = self.mean[k + 1], self.mean[k]
         out = np.full(k.size, -np.inf)
@@ -136,7 +136,7 @@ class _Dips:
         return out
 
     def least(self) -> float:
-        """Return the ν of the least mean loss of all."""
+        """Return the ν with the least mean loss."""
         knot = int(np.argmin(self.mean))
         best, nu = float(self.mean[knot]), float(self.nu[knot])
         for i in np.argsort(self.bound, kind="stable"):
@@ -148,7 +148,7 @@ class _Dips:
         return nu
 
     def first_below(self, level: float, best: float) -> float:
-        """Return the smallest ν whose mean loss is at most `level`, which it is at `best`."""
+        """Return the smallest ν whose mean loss is at most `level`; the loss is at most `level` at ν = `best`."""
         low = np.flatnonzero(self.mean <= level)
         first = int(low[0]) if low.size else self.nu.size
         ends = float(self.nu[first]) if low.size else best
@@ -173,7 +173,7 @@ class _Dips:
 
 
 def _bisect(falling: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a falling function of [low, high] goes below zero, on the side where it has not."""
+    """Return the zero of a decreasing function in [low, high], rounded to the side where it is not negative."""
     for _ in range(200):
         middle = 0.5 * (low + high)
         if not low < middle < high:
@@ -210,7 +210,7 @@ def _segment_mean(folds: Sequence[PathFold], start: float, end: float) -> Callab
 
 
 def _fold_losses(fold: PathFold, nu: Array) -> tuple[Array, Array, Array]:
-    """Return a fold's loss at rising ν, and its slopes in `x` on the segments before and after each."""
+    """Return a fold's loss at increasing ν, and its slopes in `x` on the segments before and after each ν."""
     atoms, path = fold.path.atoms, fold.path
     used = fold.held > 0
     level, place = np.unique(atoms.q[used], return_inverse=True)
@@ -227,7 +227,8 @@ def _fold_losses(fold: PathFold, nu: Array) -> tuple[Array, Array, Array]:
 
 @jit
 def _sweep(u, q, m, held, log_u, group, level, nu, atom, step, sign, sums, counts, grid, value, before, after):  # type: ignore[no-untyped-def]
-    """Walk the moves of a path; at each ν of the grid write the loss and its slopes in x before and after its moves."""
+    """Make the moves of a path; write the loss, and its slopes in x before and after the moves, at each ν of the
+    grid."""
     upper, lower = np.zeros(level.size), np.zeros(level.size)  # held-out share in I₊ and in I₋ by level of q
     middle, known = held.sum(), 0.0  # held-out share in I₀; Σ held ln u outside of it
     k = 0
@@ -247,7 +248,8 @@ def _sweep(u, q, m, held, log_u, group, level, nu, atom, step, sign, sums, count
 
 @jit
 def _pass(u, q, m, held, log_u, group, j, step, sign, sums, counts, upper, lower):  # type: ignore[no-untyped-def]
-    """Make one move, and keep where the held-out records are; return what comes to I₀, and to Σ held ln u outside."""
+    """Make one move and update the shares of held-out records; return the changes in I₀ and in Σ held_out ln u
+    outside."""
     out = sign[j] == 0
     side = upper if (step > 0) == out else lower
     move(u, q, m, sign, j, step, sums, counts)
@@ -260,7 +262,7 @@ def _pass(u, q, m, held, log_u, group, j, step, sign, sums, counts, upper, lower
 
 @jit
 def _loss(level, upper, lower, middle, known, sums, counts, x):  # type: ignore[no-untyped-def]
-    """−Σ held ln(p/u) on the present segment at tolerance x, and its derivative."""
+    """Return −Σ held_out ln(p/u) on the current segment at tolerance x, and its derivative."""
     out, slope = known, 0.0
     if counts[0] and middle > 1e-14:
         flat = (sums[4] + sums[5]) / (sums[2] + sums[3])

@@ -1,4 +1,4 @@
-"""Where the rows of a table are: coordinates by the names of columns, as an array or data frame, or from points."""
+"""Read coordinates of table rows from columns, arrays, data frames or points."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ _DEGREES = ({"longitude", "decimallongitude", "lon", "lng", "long"}, {"latitude"
 
 
 def read_coordinates(coordinates: Any, X: Any, rows: int) -> tuple[Array, bool]:
-    """Return the coordinates `(rows, 2)` of the rows of a table, and whether they are degrees on the globe.
+    """Return the coordinates `(rows, 2)` of the rows of a table, and whether they are in degrees.
 
     Parameters
     ----------
-    coordinates : (n, 2) array, data frame, points of geopandas, two names of columns of X, or None
-        A data frame or points are matched with the rows of X by their index where both have one, so that they also fit
-        a part of X. None takes the points of X, a GeoDataFrame.
+    coordinates : (n, 2) array, data frame, geopandas points, two column names of X, or None
+        A data frame or points are matched with the rows of X by index if both have one. So they also fit a subset of X.
+        None uses the points of X, a GeoDataFrame.
     X : data frame or array
     rows : int
         Number of rows of X.
@@ -74,12 +74,12 @@ def _matched(coordinates: Any, X: Any) -> Any:
 
 
 def _degrees(names: Sequence[Any]) -> bool:
-    """Tell whether the names of x and y are those of longitude and latitude."""
+    """Return whether the names of x and y stand for longitude and latitude."""
     return len(names) == 2 and all(str(name).lower() in known for name, known in zip(names, _DEGREES))
 
 
 def numeric_columns(X: Any, variables: Sequence[str | int] | None) -> Array:
-    """Return the columns of a table that are named, or all that are numbers, as an array."""
+    """Return the named columns of a table, or all numeric ones, as an array."""
     table = as_table(X)
     names, of_rows = column_names(table), isinstance(table, np.ndarray)
     columns = list(table.T) if of_rows else [np.asarray(table[name]) for name in names]

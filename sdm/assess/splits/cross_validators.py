@@ -1,6 +1,6 @@
-"""Folds in space and in the environment as scikit-learn's cross-validators, for any estimator.
+"""Spatial and environmental cross-validation folds for any scikit-learn estimator.
 
-Each is made of the function of its name in `sdm.assess.splits.spatial`, which runs of `sdm fit` use too.
+Each class uses the function with its name in `sdm.assess.splits.spatial`, as `sdm fit` does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,16 +19,16 @@ from sdm.types import Array, Index, Numbers, TableLike
 
 
 class Splitter:
-    """A way to divide the rows of a table, with the methods that scikit-learn calls.
+    """A division of the rows of a table, with the methods of scikit-learn's cross-validators.
 
-    Where `y` has two values the rows with the larger are presences, and the folds are made equally full of them; the
-    others are background (or absences). Without `y`, or with other values, all rows are alike.
+    If `y` has two values, rows with the larger one are presences and the folds have similar numbers of them. The other
+    rows are background (or absences). Without `y`, or with other values, all rows are treated equally.
     """
 
     background = "partition"
 
     def split(self, X: TableLike, y: Any = None, groups: Any = None) -> Iterator[tuple[Index, Index]]:
-        """Yield for each fold the positions of the rows that train and of those that test.
+        """Yield for each fold the positions of the training rows and of the test rows.
 
         Parameters
         ----------
@@ -36,7 +36,7 @@ class Splitter:
         y : (n,) array, optional
             1 for presences and 0 for background or absences; or any other labels.
         groups : ignored
-            Here because scikit-learn hands it over.
+            Present for compatibility with scikit-learn.
 
         Yields
         ------
@@ -55,7 +55,7 @@ class Splitter:
         return len(self._divide(X, *self._rows(X, y)).folds)
 
     def _rows(self, X: TableLike, y: Any) -> tuple[Index, Index | None]:
-        """Return the rows of presences and those of background; all rows and None where there is no such thing."""
+        """Return the rows of presences and of background; all rows and None without two classes."""
         n = _height(X)
         if y is not None:
             labels = np.asarray(y)
@@ -71,7 +71,7 @@ class Splitter:
         raise NotImplementedError
 
     def _words(self, others: Index | None) -> Numbers:
-        """Return the arguments that all methods have in common."""
+        """Return the arguments that all methods share."""
         if others is None:
             return {"background": "full", "noun": "rows"}
         return {"background": self.background, "noun": "presences"}
@@ -82,13 +82,14 @@ class Splitter:
 
 
 class SpatialSplitter(Splitter):
-    """A way to divide rows by where they are."""
+    """A division of rows by their coordinates."""
 
     coordinates: Any
     geographic: bool | None = None
 
     def _places(self, X: TableLike, presence: Index, others: Index | None) -> tuple[Array, Array, bool]:
-        """Return the coordinates of presences and of background (all rows, where there is none), and their kind."""
+        """Return the coordinates of presences and of background (all rows without background), and whether they are
+        degrees."""
         xy, degrees = read_coordinates(self.coordinates, X, _height(X))
         around = xy if others is None else xy[others]
         return xy[presence], around, degrees if self.geographic is None else bool(self.geographic)
@@ -266,7 +267,7 @@ def _height(X: TableLike) -> int:
 
 
 def _joined(fold: Fold, presence: Index, others: Index | None) -> tuple[Index, Index]:
-    """Return the rows of a table that train and test, from positions among presences and among background."""
+    """Return the training and test rows of a table, from positions among presences and among background."""
     if others is None:
         return presence[fold.train], presence[fold.test]
     parts = (fold.train, fold.background_train), (fold.test, fold.background_test)

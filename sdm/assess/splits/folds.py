@@ -1,7 +1,7 @@
-"""What a division of the records is: folds of presences, and of the background where it is divided too.
+"""Folds of presences, with or without a division of the background.
 
-The validation background is stated: with `full`, every fold trains and is measured on the whole background; with
-`partition`, the background is divided as the presences are, and each part goes with its own.
+The validation background is explicit. With `full`, every fold trains on and is measured against the full background.
+With `partition`, the background is divided like the presences.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,17 @@ BACKGROUNDS = ("full", "partition")
 
 
 class Divisible(Protocol):
-    """What can be divided into folds: a table of presences and background, or a sample of sites."""
+    """A table of presences and background, or a sample of sites, that can be divided into folds."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The variables."""
+        """Return the names of the variables."""
 
     def take(self, rows: Index, background: Index | None = None, /) -> Self:
-        """Return some of the presences or sites, and some (or all) of the background where there is one."""
+        """Return a subset of the presences or sites, and of the background if there is one (None: all of it)."""
 
     def pick(self, names: Sequence[str], /) -> Self:
-        """Return the same with some of the variables."""
+        """Return the table with a subset of the variables."""
 
 
 Table = TypeVar("Table", bound=Divisible)
@@ -61,7 +61,7 @@ class Fold:
 
 @dataclass(frozen=True)
 class Split:
-    """Folds of one table, and what a map of them needs."""
+    """Folds of one table, and the data for a map of them."""
 
     method: str
     folds: tuple[Fold, ...]
@@ -73,7 +73,7 @@ class Split:
 
 
 def same_folds(one: Split, other: Split) -> bool:
-    """Tell whether two divisions hold out the same records, in the same order."""
+    """Return whether two divisions hold out the same records, in the same order."""
     parts = [[(f.train, f.test, f.background_train, f.background_test) for f in split.folds] for split in (one, other)]
     return len(parts[0]) == len(parts[1]) and all(
         a is b or (a is not None and b is not None and np.array_equal(a, b))
@@ -90,7 +90,8 @@ def by_group(
     names: Sequence[str] | None = None,
     noun: str = "presences",
 ) -> Split:
-    """Hold out each group of presences (`noun` in messages) in turn, with its background where that is divided."""
+    """Hold out each group of presences (`noun` in messages) in turn, with its background where the background is
+    divided."""
     check_background(background)
     if background == "partition" and others is None:
         raise ConflictError(f"background=partition: {method} folds do not divide the background, so use full")
@@ -127,7 +128,7 @@ def at_least(least: int, name: str, value: int) -> int:
 
 
 def check_background(background: str) -> None:
-    """Refuse a validation background that is not known."""
+    """Refuse an unknown validation background."""
     expect_one_of("background", background, BACKGROUNDS)
 
 

@@ -1,4 +1,4 @@
-"""Which records train and which validate: folds and replicates by chance, by labels, or by any method for a table."""
+"""Divide records into training and validation: random folds and replicates, labelled folds, or any method by name."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ METHODS = (
 
 
 def random_folds(m: int, k: int, seed: int = 1, *, noun: str = "presences") -> Split:
-    """Divide `m` presences at random into `k` folds of sizes that differ by one at most."""
+    """Divide `m` presences at random into `k` folds of nearly equal size."""
     enough(m, k, noun)
     group = np.random.default_rng(seed).permutation(np.arange(m) % k)
     return by_group("random", group, None, "full", noun=noun)
@@ -35,7 +35,8 @@ def leave_one_out(m: int, *, noun: str = "presences") -> Split:
 
 
 def bootstrap(m: int, replicates: int, seed: int = 1, *, strata: Index | None = None, noun: str = "presences") -> Split:
-    """Train on `m` presences drawn with replacement, within `strata` if given; those not drawn are held out."""
+    """Train on `m` presences drawn with replacement (within `strata`, if any); hold out the presences that were not
+    drawn."""
     enough(m, 2, noun)
     parts = [np.arange(m)] if strata is None else [np.flatnonzero(strata == k) for k in np.unique(strata)]
     rng = np.random.default_rng(seed)
@@ -49,7 +50,8 @@ def bootstrap(m: int, replicates: int, seed: int = 1, *, strata: Index | None = 
 
 
 def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1, *, noun: str = "presences") -> Split:
-    """Hold out a random share of the presences, again and again: at least one of them, and two stay."""
+    """Hold out a random share of the presences in each replicate: at least one presence, and at least two to train
+    on."""
     enough(m, 2, noun)
     if not 0 < percent < 100:
         raise OptionError(f"percent={percent!r}: expected a share between 0 and 100, such as 25")

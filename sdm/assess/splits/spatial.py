@@ -27,13 +27,14 @@ def blocks(
     background: str = "full",
     noun: str = "presences",
 ) -> Split:
-    """Lay a grid of squares of side `size` over the points and put whole squares into `k` folds.
+    """Divide points by a grid of squares of side `size`, and assign the squares to `k` folds.
 
-    The side is in the units of the coordinates, or in kilometres on the globe if they are `geographic` (degrees): then
-    points on both sides of the date line, or of a pole, are as near to each other as they are on the ground.
-    Squares go to folds from the fullest on, each to the fold that holds the fewest presences so far (ties, and the
-    order among squares that are equally full, by the seed); squares without presences are dealt out in the same way by
-    their background points.
+    The side is in the units of the coordinates, or in kilometres if they are `geographic` (degrees). Distances across
+    the date line and the poles are then correct.
+
+    Squares are assigned in falling order of their number of presences, each to the fold with the fewest presences so
+    far. Ties, and the order of equal squares, depend on the seed. Squares without presences are assigned in the same
+    way by their background points.
     """
     if not (np.isfinite(size) and size > 0):
         raise OptionError(f"size={size!r}: expected the side of a block, a positive number in the units of the layers")
@@ -57,17 +58,17 @@ def blocks(
 
 
 def _squares(xy: Array, size: float) -> Index:
-    """Return column and row of the square that holds each point; the first begins at the lowest coordinates."""
+    """Return column and row of the square of each point; the first square begins at the lowest coordinates."""
     return np.asarray(np.floor((xy - xy.min(axis=0)) / size).astype(np.int64), dtype=np.int64)
 
 
 def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> tuple[Index, Lines]:
-    """Return two numbers for the block of each point, in degrees, and the lines between blocks, which have sides of
-    about `size` km.
+    """Return two numbers for the block of each point, in degrees, and the lines between blocks of about `size` km.
 
-    Where points are less than half a turn apart, blocks are squares of the sinusoidal projection, which keeps areas.
-    Farther around the globe it is torn, and near the poles skewed: there blocks are parts of belts of latitude, each
-    divided into as many as its middle is long, so that the last lies beside the first, and few are round a pole.
+    Up to half a turn of longitude, blocks are squares of the sinusoidal projection, which preserves areas. Beyond that
+    the projection is torn, and near the poles it is skewed. Blocks are then parts of belts of latitude; the number of
+    parts is proportional to the length of the belt's middle. The last part of a belt adjoins the first, and few parts
+    surround a pole.
     """
     lon = np.concatenate(in_one_piece(np.concatenate([xy[:, 0], background_xy[:, 0]])))
     lat = np.concatenate([xy[:, 1], background_xy[:, 1]])
@@ -86,7 +87,7 @@ def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> tuple[Inde
 
 
 def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
-    """Give every square a fold: the fullest first, each to the fold with the fewest presences, then background."""
+    """Assign every square to a fold, the fullest first, each to the fold with the fewest presences, then background."""
     load = np.zeros((k, 2))
     fold = np.empty(held.size, dtype=np.int64)
     chance = rng.random(held.size)
@@ -102,10 +103,10 @@ def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index
 def equal_blocks(
     xy: Array, background_xy: Array, orientation: str = "lat_lon", *, background: str = "full", noun: str = "presences"
 ) -> Split:
-    """Divide the presences in four of equal counts, by one coordinate and then by another (ENMeval's `block`).
+    """Divide the presences in four equal parts, by one coordinate and then by another (ENMeval's `block`).
 
-    `lat_lon` cuts by latitude at the median, then each half by longitude. Background points go by the lines half-way
-    between the presences on either side.
+    `lat_lon` cuts by latitude at the median, then each half by longitude. Background points are divided by the lines
+    half-way between the presences on either side.
     """
     expect_one_of("orientation", orientation, ORIENTATIONS)
     located(xy, background_xy, noun)
@@ -126,7 +127,7 @@ def equal_blocks(
 
 
 def _halve(values: Array, members: Index) -> tuple[tuple[Index, Index], float]:
-    """Divide members by their values, the lower half the larger if they are odd; return also the line between."""
+    """Divide members at the median of their values; the lower half has the odd one. Return also the line between."""
     order = members[np.argsort(values[members], kind="stable")]
     lower = -(-members.size // 2)
     line = 0.5 * float(values[order[lower - 1]] + values[order[lower]])
@@ -146,8 +147,8 @@ def checkerboard(
     """Colour the map like a chessboard (ENMeval's basic and hierarchical checkerboard).
 
     The square at `origin`, the upper left corner of the layers, is white. `cell` is the side of the layers' cells, or
-    width and height; `aggregation` how many cells a square has along each side. With two, a second board of squares
-    that many times larger lies over the first: four folds (white on white, on black, …).
+    width and height. `aggregation` is the number of cells along each side of a square. Two numbers give four folds
+    (white on white, white on black, …). The second board has squares larger by the second number.
     """
     factors = [aggregation] if isinstance(aggregation, (int, np.integer)) else list(aggregation)
     if len(factors) not in (1, 2) or any(int(f) < 1 for f in factors):
@@ -189,10 +190,10 @@ def buffered_leave_one_out(
     background: str = "full",
     noun: str = "presences",
 ) -> Split:
-    """Hold out one presence at a time, and train on those farther from it than `radius`.
+    """Hold out one presence at a time, and train on the presences farther away than `radius`.
 
-    Distances are in the units of the coordinates, or in kilometres on the globe if they are `geographic` (degrees).
-    With `partition`, background points within the radius validate and the others train.
+    Distances are in the units of the coordinates, or in kilometres if they are `geographic` (degrees). With
+    `partition`, background points within the radius validate and the others train.
     """
     if not (np.isfinite(radius) and radius >= 0):
         raise OptionError(f"radius={radius!r}: expected a distance of at least 0")
@@ -233,10 +234,10 @@ def environmental_clusters(
     background: str = "full",
     noun: str = "presences",
 ) -> Split:
-    """Divide the presences into clusters of like environment, by k-means on standardised variables.
+    """Divide the presences into clusters of similar environment, by k-means on standardised variables.
 
-    Variables are centred and scaled by their mean and deviation over the background; give continuous ones only.
-    Background points go with the nearest cluster.
+    Variables are centred and scaled by their mean and standard deviation over the background; pass continuous ones
+    only. Background points belong to the nearest cluster.
     """
     enough(len(values), k, noun)
     mean, deviation = background_values.mean(axis=0), background_values.std(axis=0)
@@ -283,7 +284,7 @@ POINTS = 60  # of a curved line
 
 
 def square_lines(low: Array, high: Array, size: float | Array) -> Lines:
-    """Return the lines of a grid of squares (or of rectangles) that begins at `low`, as far as `high`."""
+    """Return the lines of a grid of squares (or rectangles) from `low` to `high`."""
     sides = np.broadcast_to(np.asarray(size, dtype=np.float64), (2,))
     counts = np.floor((high - low) / sides).astype(np.int64) + 2
     if counts.max() > MOST:
@@ -294,8 +295,10 @@ def square_lines(low: Array, high: Array, size: float | Array) -> Lines:
 
 
 def sinusoidal_lines(low: Array, high: Array, size: float, middle: float, degree_km: float) -> Lines:
-    """Return the lines of squares of the sinusoidal projection around a middle longitude, in degrees; `low` and `high`
-    are the ends of the points in kilometres of that projection."""
+    """Return the lines of squares of the sinusoidal projection around a middle longitude, in degrees.
+
+    `low` and `high` are the limits of the points in kilometres of that projection.
+    """
     lines = []
     for line in square_lines(low, high, size):
         x, y = np.linspace(line[0], line[1], POINTS).T

@@ -1,4 +1,4 @@
-"""The variables of a model that were kept, those that were left out, and why."""
+"""The variables of a model: selected ones, dropped ones, and the reasons."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,7 @@ LISTED = 12  # variables that a note names
 
 @dataclass(frozen=True)
 class VariableChoice:
-    """Which variables of one model are kept, and why the others are not."""
+    """The selected variables of one model, and the reasons for dropping the others."""
 
     names: tuple[str, ...]  # all, in the order of the layers
     dropped: tuple[Dropped, ...]
@@ -27,7 +27,7 @@ class VariableChoice:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The variables of the model."""
+        """Return the variables of the model."""
         gone = {one.variable for one in self.dropped}
         return tuple(name for name in self.names if name not in gone)
 
@@ -36,7 +36,7 @@ class VariableChoice:
         return [one for one in self.dropped if one.by == by]
 
     def numbers(self) -> Numbers:
-        """Return the choice for the results; numbers that are not finite become null in their file."""
+        """Return the choice for the results; infinite and missing numbers become null in the file."""
         rows = [
             {
                 "variable": one.variable,
@@ -93,7 +93,8 @@ class VariableChoice:
         return rows
 
     def closest(self, name: str) -> tuple[str, float | str]:
-        """Return the variable that one is most correlated with, and how much; nothing for those that take no part."""
+        """Return the variable with the largest |r| and its correlation; empty if the variable is not in the
+        correlations."""
         if name not in self.found.names or len(self.found.names) < 2:
             return "", ""
         k = self.found.names.index(name)
@@ -103,7 +104,7 @@ class VariableChoice:
         return self.found.names[best], float(self.found.pearson[k, best])
 
     def remark(self, name: str) -> str:
-        """Say why a variable takes no part in correlations."""
+        """Return the reason why a variable is not part of the correlations."""
         if name in self.found.categorical:
             return "categories take no part"
         return "one value" if name in self.found.constant else ""

@@ -1,4 +1,4 @@
-"""Which variables say the same: correlations, variance inflation factors, and how variables group."""
+"""Collinear variables: correlations, variance inflation factors and clusters."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,7 @@ SINGULAR = 1e-12  # an eigenvalue of the correlation matrix below this, per vari
 
 @dataclass(frozen=True)
 class Collinearity:
-    """How the continuous variables of a sample hang together; those with one value, categories, and place take no
-    part."""
+    """Correlations of the continuous, non-constant variables of a sample, without variables of place."""
 
     names: tuple[str, ...]  # continuous variables that vary
     pearson: Array  # (V, V)
@@ -28,8 +27,8 @@ class Collinearity:
     categorical: tuple[str, ...] = ()
 
     def merges(self) -> Array:
-        """Return how the variables join into groups, the most correlated first: average linkage on 1 − |r|, one row per
-        merge as scipy's `linkage` returns it."""
+        """Return the hierarchical clustering of the variables: average linkage on 1 − |r|, as scipy's `linkage` returns
+        it."""
         from scipy.cluster.hierarchy import linkage
         from scipy.spatial.distance import squareform
 
@@ -83,10 +82,10 @@ def correlation_matrix(x: Array) -> Array:
 
 
 def inflation_factors(r: Array) -> Array:
-    """Return the variance inflation factor 1 / (1 − R²) of every variable, R² being that of a regression on the others.
+    """Return the variance inflation factor 1 / (1 − R²) of every variable, with R² of its regression on the others.
 
-    They are the diagonal of the inverse correlation matrix, `Σ_k u_jk² / λ_k` over its eigenvectors; a variable with a
-    part in an eigenvector of eigenvalue zero is a sum of others, and its factor is infinite.
+    The factors are the diagonal of the inverse correlation matrix, `Σ_k u_jk² / λ_k` over its eigenvectors. A variable
+    with a component in an eigenvector of eigenvalue zero is a linear combination of others; its factor is infinite.
     """
     if not len(r):
         return np.empty(0)

@@ -1,4 +1,4 @@
-"""Backward elimination: the variable that matters least at held-out records is left out, again and again."""
+"""Backward elimination: repeatedly drop the variable with the least importance at held-out records."""
 
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from sdm.types import Array, Numbers, Progress, Row
 
 @dataclass(frozen=True)
 class ReductionStep:
-    """A set of variables, and how good the model is at held-out records with it."""
+    """A set of variables, and the performance of its model at held-out records."""
 
     names: tuple[str, ...]
     dropped: str  # the variable that the set before had; empty for all
@@ -30,7 +30,7 @@ class ReductionStep:
     kept: bool  # whether the rule goes on from here; the last set that is kept is the choice
 
     def row(self) -> Numbers:
-        """Return it under the names of the table."""
+        """Return the step under the column names of the table."""
         return {
             "variables": len(self.names),
             "dropped": self.dropped,
@@ -44,7 +44,7 @@ class ReductionStep:
 
 @dataclass(frozen=True)
 class Shuffles:
-    """How often each variable is shuffled, and the seed."""
+    """Number of shuffles per variable, and the seed."""
 
     repeats: int = 10
     seed: int = 1
@@ -61,11 +61,11 @@ def reduce_variables(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[ReductionStep]:
-    """Fit to every fold, shuffle each variable at its held-out records, leave out the least important, and repeat.
+    """Fit to every fold, shuffle each variable at its held-out records, drop the least important, and repeat.
 
-    It goes on while the held-out loss is at most the least so far plus the standard error of that (over folds), or down
-    to a number of variables (`to`) whatever the loss. Of variables that matter equally little the last is left out.
-    Variables of place are not counted, and stay.
+    The loop continues while the held-out loss is at most the least so far plus its standard error over folds. With
+    `to`, it continues down to this number of variables, whatever the loss. For ties, the last variable is dropped.
+    Variables of place are not counted and are always included.
     """
     names, dropped, importance = table.names, "", float("nan")
     steps: list[ReductionStep] = []
@@ -101,7 +101,7 @@ def _measure(
     names: tuple[str, ...],
     shuffles: Shuffles,
 ) -> tuple[Row, Any, Array]:
-    """Fit to a fold, measure it, and shuffle every variable at what it holds out."""
+    """Fit to a fold, measure it, and shuffle every variable of its held-out part."""
     train, test = (part.pick(names) for part in (fold.training(table), fold.testing(table)))
     try:
         fitted = assessor.fit(train, estimator)

@@ -1,4 +1,4 @@
-"""Which variables to leave out: of those that are correlated the less important, and those that others add up to."""
+"""Drop variables: the less important ones of correlated pairs, and linear combinations of others."""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -19,7 +19,7 @@ EQUAL = 1e-9  # relative difference below which two numbers are equal, and the o
 
 @dataclass(frozen=True)
 class Dropped:
-    """A variable that is left out, and why."""
+    """A dropped variable and the reason."""
 
     variable: str
     by: str  # "correlation", "vif" or "reduction"
@@ -28,7 +28,7 @@ class Dropped:
 
     @property
     def reason(self) -> str:
-        """Why, in a few words."""
+        """Return the reason in a few words."""
         if self.by == "correlation":
             return f"r = {self.value:.2f} with {self.other}"
         if self.by == "vif":
@@ -68,7 +68,7 @@ def drop_correlated(
 
 
 def _ranked(values: Sequence[float]) -> list[int]:
-    """Return places from the largest value down; values that are equal but for rounding stay in their order."""
+    """Return positions by falling value; ties up to rounding keep their order."""
     return sorted(range(len(values)), key=lambda k: -round(values[k], ndigits=9))
 
 
@@ -100,7 +100,7 @@ def single_gains(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> dict[str, float]:
-    """Return the training gain, in nats, of a model with each of some variables alone; each of them varies."""
+    """Return the training gain, in nats, of a model with each of the named (non-constant) variables alone."""
     jobs = [(table, estimator, assessor, table.names.index(name)) for name in names]
     return dict(zip(names, run_all(_single_gain, jobs, executor, progress, "single variables")))
 

@@ -1,11 +1,11 @@
-"""How far apart places must be for their environment to differ: variograms, and the size of blocks that they suggest.
+"""Variograms of the environment, and the block size that they suggest.
 
 The empirical variogram of a variable is half the mean squared difference of its values at two points, against their
-distance along great circles. A model (spherical or exponential) is fitted by weighted least squares, with weights
-`N / h²` (pairs over squared distance), as gstat does. The range of a spherical model is where it becomes flat; that of
-an exponential one is taken where it has 95 % of its height (three times its parameter). A variable whose nearest
-neighbours are no more alike than after shuffling has no autocorrelation. The suggested side of a block is the median
-of the ranges over the variables, as in blockCV (Valavi and others 2019).
+distance along great circles. A spherical or exponential model is fitted by weighted least squares with weights `N / h²`
+(pairs over squared distance), as in gstat. The range is the distance at which a spherical model becomes flat. For an
+exponential model it is the distance at 95 % of the sill, three times its parameter. A variable has no autocorrelation
+if its nearest neighbours are not more similar than after shuffling. The suggested side of a block is the median range
+over the variables, as in blockCV (Valavi et al. 2019).
 """
 
 from collections.abc import Sequence
@@ -62,7 +62,7 @@ class Autocorrelation:
 
     @property
     def text(self) -> str:
-        """The number and where it comes from, in one line."""
+        """Return the size and its source, in one line."""
         used = [one for one in self.variograms if one.state in ("ok", "beyond")]
         ranges, cap = sorted(one.range_km for one in used), CAP * self.extent_km
         spread = ""
@@ -108,10 +108,10 @@ def kilometres(km: float) -> str:
 def measure_autocorrelation(
     lonlat: Array, values: Array, names: Sequence[str], *, seed: int = 1, noun: str = "records"
 ) -> Autocorrelation:
-    """Fit the variograms of variables `(n, V)` at points in degrees `(n, 2)`, and suggest a size of blocks.
+    """Fit the variograms of variables `(n, V)` at points in degrees `(n, 2)`, and suggest a block size.
 
-    More points than `PAIRS` can pair are drawn at random by the seed. Pairs at one place say nothing of distance, and
-    are left out.
+    Points beyond the maximum number of pairs are subsampled with the seed. Pairs at the same place are ignored, because
+    their distance is zero.
     """
     places = np.unique(lonlat, axis=0)
     if len(places) < LEAST:
@@ -142,7 +142,7 @@ def measure_autocorrelation(
 
 
 def _neighbours(apart: Array) -> Index:
-    """Return the nearest point at another place, of every point; `apart` are the pairs of the upper triangle."""
+    """Return the nearest point at another place, for every point; `apart` are the distances of the upper triangle."""
     from scipy.spatial.distance import squareform
 
     square = squareform(apart)
@@ -151,7 +151,7 @@ def _neighbours(apart: Array) -> Index:
 
 
 def _alike(values: Array, neighbour: Index, seed: int) -> bool:
-    """Tell whether neighbours are more alike than after shuffling (a test at 5 %)."""
+    """Return whether neighbours are more similar than after shuffling (a test at 5 %)."""
     rng = np.random.default_rng([seed, 19])
 
     def differ(column: Array) -> float:
@@ -163,7 +163,7 @@ def _alike(values: Array, neighbour: Index, seed: int) -> bool:
 
 
 def _bins(apart: Array, reach: float) -> tuple[Index, Array, Index]:
-    """Return the bin of every pair, and the mean distance and number of pairs of every bin; narrow ones come first."""
+    """Return the bin of every pair, and the mean distance and number of pairs of every bin; narrow bins come first."""
     edges = reach * (np.arange(1, BINS + 1) / BINS) ** 1.5
     bins = np.minimum(np.searchsorted(edges, apart), BINS - 1)
     count = np.bincount(bins, minlength=BINS)
@@ -189,7 +189,8 @@ def _shape(model: str, u: Array) -> Array:
 
 
 def _fit(name: str, h: Array, gamma: Array, pairs: Index, cap: float) -> Variogram:
-    """Fit nugget, height and range: the first two exactly for each of many ranges, the range by ever finer steps."""
+    """Fit nugget, sill and range: the first two exactly for each of many ranges, the range by successively finer
+    grids."""
     if not gamma.max() > 0:
         return Variogram(name, h, gamma, pairs, "", 0.0, 0.0, np.nan, "constant")
     scaled, weight = gamma / gamma.max(), pairs / h**2

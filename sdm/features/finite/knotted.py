@@ -1,8 +1,7 @@
-"""Families with one feature per knot, hinges and thresholds: any number of knots per variable at the cost of one sorted
-pass.
+"""Families with one feature per knot, hinges and thresholds, for any number of knots per variable in one sorted pass.
 
-The sums of hinges are built by steps from the far end, `S1(k − d) = S1(k) + d·S0`: only additions of like sign, so a
-hinge near the end of its variable keeps its relative accuracy where a difference of prefix sums would lose it.
+The sums of hinges are built in steps from the far end, `S1(k − d) = S1(k) + d·S0`. All additions have the same sign. So
+a hinge near the end of its variable has full relative accuracy, which a difference of prefix sums would lose.
 """
 
 from collections.abc import Sequence
@@ -20,8 +19,7 @@ from sdm.types import Array
 
 
 class KnottedFamily(Family):
-    """Features of one variable and one knot, laid out variable by variable, knots ascending (none for a variable
-    without)."""
+    """Features of one variable and one knot, sorted by variable, then by ascending knot."""
 
     def __init__(self, domain: Domain, knots: Sequence[Array]) -> None:
         self.domain = domain
@@ -31,13 +29,13 @@ class KnottedFamily(Family):
         self.var = np.repeat(np.arange(len(sizes)), sizes)
 
     def spans(self) -> list[tuple[slice, slice]]:
-        """Return where the knots, and where the distinct values, of every variable with knots are."""
+        """Return the slices of the knots and of the distinct values, for every variable with knots."""
         each = [[slice(a, b) for a, b in pairwise(start.tolist())] for start in (self.start, self.domain.start)]
         return [(knots, values) for knots, values in zip(*each) if knots.stop > knots.start]
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Features with neighbouring knots are near copies: group them by variable."""
+        """Return the variables as groups, because features with neighbouring knots are near duplicates."""
         return self.var
 
     def column(self, j: int) -> Array:
@@ -61,7 +59,7 @@ class KnottedFamily(Family):
 
 
 class ThresholdFamily(KnottedFamily):
-    """`1 if x ≥ knot else 0`; a knot that does not split the distinct values is left out."""
+    """`1 if x ≥ knot else 0`, without knots that do not divide the distinct values."""
 
     letter = "t"
 
@@ -74,12 +72,12 @@ class ThresholdFamily(KnottedFamily):
             self._first[where] = values.start + np.searchsorted(domain.values[values], self.knots[where], side="left")
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
-        """Sum each variable's marginal from its top; a step is its own square."""
+        """Sum each variable's marginal from its upper end; a step function is its own square."""
         mean = self.expectations(measure)
         return mean, mean.copy()
 
     def expectations(self, measure: Measure) -> Array:
-        """Sum each variable's marginal from its top."""
+        """Sum each variable's marginal from its upper end."""
         mean = np.empty(self.size)
         _suffix_sums(self.domain.start, measure.marginals, self.start, self._first, mean)
         return mean
@@ -89,7 +87,7 @@ class ThresholdFamily(KnottedFamily):
         return np.asarray((x >= self.knots[j]).astype(np.float64))
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
-        """Add the staircase of the thresholds in use."""
+        """Add the step function of the thresholds in use."""
         _staircase(self.domain.start, self.start, self._first, weights, table)
 
     def terms(self) -> Terms:
@@ -98,8 +96,10 @@ class ThresholdFamily(KnottedFamily):
 
 
 class HingeFamily(KnottedFamily):
-    """Forward: `(x − knot)₊ / (max − knot)`. Reverse: `(knot − x)₊ / (knot − min)`. Knots at or beyond the far end
-    (where the feature is zero everywhere) are left out."""
+    """Hinges, without knots at or beyond the far end, for which the feature is zero everywhere.
+
+    Forward: `(x − knot)₊ / (max − knot)`. Reverse: `(knot − x)₊ / (knot − min)`.
+    """
 
     letter = "h"
 
@@ -183,8 +183,10 @@ def _staircase(start, knot_start, first, weights, table):  # type: ignore[no-unt
 
 @jit
 def _sweep(values, start, mass, knots, knot_start, sign, first, second):  # type: ignore[no-untyped-def]
-    """first[k] = Σ mass (sign·(x − knot))₊ and second[k] the same of its square, unless `second` is empty; swept from
-    the far end inwards."""
+    """first[k] = Σ mass (sign·(x − knot))₊, and second[k] the sum with its square, unless `second` is empty.
+
+    The sweep goes from the far end inwards.
+    """
     squares = second.size > 0
     for v in range(start.size - 1):
         a, b = start[v], start[v + 1]

@@ -1,4 +1,4 @@
-"""Product features: products of pairs of raw variables, all expectations from one weighted Gram matrix."""
+"""Product features: products of pairs of raw variables, with all expectations from one weighted Gram matrix."""
 
 from typing import Self
 
@@ -34,7 +34,7 @@ class ProductFamily(Family):
         self._set(first[varied], second[varied], lo[varied], hi[varied])
 
     def _set(self, first: NDArray[np.int64], second: NDArray[np.int64], lo: Array, hi: Array) -> None:
-        """Take the pairs, as columns of `domain.centred`, and their ranges."""
+        """Set the pairs, as columns of `domain.centred`, and their ranges."""
         self.first, self.second, self.lo, self.hi = first, second, lo, hi
         self._centres = self.domain.centre[first], self.domain.centre[second]
         self._low = np.array([less_product(*row) for row in zip(lo.tolist(), *(c.tolist() for c in self._centres))])
@@ -42,20 +42,20 @@ class ProductFamily(Family):
         self.other = self.domain.continuous[second]
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
-        """Read the means off the Gram matrix; second moments take a pass over the cells that have mass."""
+        """Return means from the Gram matrix, and second moments by a pass over the cells with mass."""
         cells = np.flatnonzero(measure.mass)
         mass, values = measure.mass[cells], self.domain.centred[cells].T.copy()
         square = [mass @ np.square(self._scaled(j, values)) for j in range(self.size)]
         return self.expectations(measure), np.array(square)
 
     def _scaled(self, j: int, values: Array) -> Array:
-        """Return feature `j` of some cells, from their centred values (V, n)."""
+        """Return feature `j` from centred values of cells (V, n)."""
         a, b = (centre[j] for centre in self._centres)
         varies = _varies(values[self.first[j]], values[self.second[j]], a, b)
         return np.asarray((varies - self._low[j]) / (self.hi[j] - self.lo[j]))
 
     def expectations(self, measure: Measure) -> Array:
-        """Read the means off the Gram matrix."""
+        """Return means from the Gram matrix."""
         if not self.size:
             return np.empty(0)
         a, b = self._centres

@@ -20,7 +20,7 @@ _LEAST = 1e-9  # a ridge that varies less over the domain is constant but for ro
 
 
 class RidgeFamily(Family):
-    """Ridges of a domain, each scaled to [0, 1] by its range there; those that are constant over it are left out."""
+    """Ridges of a domain, each scaled to [0, 1] by its range there, without constant ones."""
 
     letter = "r"
 
@@ -37,8 +37,10 @@ class RidgeFamily(Family):
     def rectified(
         cls, domain: Domain, count: int, rng: "np.random.Generator", variables: Sequence[int] | None = None
     ) -> Self:
-        """Draw `max(0, a·u + b)` over the continuous variables that vary, or some of them, each less its mean and over
-        its deviation under the base measure."""
+        """Draw random ReLU features `max(0, a·u + b)` of the given (by default all) continuous, non-constant variables.
+
+        Variables are standardised under the base measure.
+        """
         chosen = _varying(domain, domain.continuous if variables is None else variables)
         check_products(domain, chosen, "relu")
         centre, scale = np.zeros(len(domain.variables)), np.ones(len(domain.variables))
@@ -53,7 +55,7 @@ class RidgeFamily(Family):
 
     @classmethod
     def waves(cls, domain: Domain, count: int, rng: "np.random.Generator", variables: Sequence[int]) -> Self:
-        """Draw `cos(a·u + b)` over some variables, those of place, each less its middle and over its extent."""
+        """Draw `cos(a·u + b)` over variables of place, each centred and divided by its extent."""
         chosen = _varying(domain, variables)
         check_products(domain, chosen, "waves")
         centre, scale = np.zeros(len(domain.variables)), np.ones(len(domain.variables))
@@ -69,7 +71,7 @@ class RidgeFamily(Family):
         self.var = main.astype(np.int64)  # the variable that it changes most with
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
-        """Sum every ridge and its square over the cells that have mass."""
+        """Sum every ridge and its square over the cells with mass."""
         u, mass = self._u, measure.mass
         cells = np.flatnonzero(mass)
         if 2 * cells.size < mass.size:  # a sample: few cells
@@ -87,7 +89,7 @@ class RidgeFamily(Family):
         add_ridges(self._u, self._directions, self.ridges, weights, theta)
 
     def terms(self) -> Terms:
-        """Refuse: ridges are kept as such."""
+        """Refuse: ridges are not terms."""
         raise DataError("ridge features are kept as ridges, not as terms")
 
     def subset(self, keep: NDArray[np.bool_]) -> Self:
@@ -99,12 +101,12 @@ class RidgeFamily(Family):
 
 
 def _varying(domain: Domain, variables: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return those of the variables that have more than one value over the domain."""
+    """Return the non-constant variables."""
     return np.array([v for v in variables if domain.variables[v].values.size > 1], dtype=np.int64)
 
 
 def _over(kind: int, directions: Array, bend: Array, chosen: NDArray[np.int64], centre: Array, scale: Array) -> Ridges:
-    """Return ridges over all variables, from directions along some; none where there is no variable to choose."""
+    """Return ridges over all variables, from directions along chosen ones; none without chosen variables."""
     whole = np.zeros((len(bend) if chosen.size else 0, centre.size))
     whole[:, chosen] = directions[: len(whole)]
     return Ridges.build(kind, whole, bend[: len(whole)], centre, scale)

@@ -1,4 +1,4 @@
-"""Linear, quadratic and category features: functions of one variable, given by their values at its distinct values."""
+"""Linear, quadratic and category features: functions of one variable, tabulated at its distinct values."""
 
 from typing import Self
 
@@ -15,8 +15,10 @@ LARGEST = 1e150  # products of larger values, and differences of products, may b
 
 
 class SingleFamily(Family):
-    """`f(x) = (g(x) − lo) / (hi − lo)` with `g` of the subclass and `lo, hi` its range over the domain. A variable
-    whose `g` is constant over the domain has no such feature."""
+    """`f(x) = (g(x) − lo) / (hi − lo)` with `g` of the subclass and its range `lo, hi` over the domain.
+
+    Variables with a constant `g` over the domain have no such feature.
+    """
 
     kind: int
 
@@ -36,7 +38,7 @@ class SingleFamily(Family):
         raise NotImplementedError
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
-        """Dot each feature's table with its variable's marginal."""
+        """Return the dot products of each feature's table, and of its square, with its variable's marginal."""
         mean, square = np.empty(self.size), np.empty(self.size)
         for j, (where, table) in enumerate(zip(self._where, self._tables)):
             weighted = measure.marginals[where] * table
@@ -44,7 +46,7 @@ class SingleFamily(Family):
         return mean, square
 
     def expectations(self, measure: Measure) -> Array:
-        """Dot each feature's table with its variable's marginal; as `moments` does, without the squares."""
+        """Return the dot products of each feature's table with its variable's marginal."""
         mass, total = measure.marginals, np.add.reduce
         return np.array([total(mass[where] * table) for where, table in zip(self._where, self._tables)])
 
@@ -62,7 +64,7 @@ class SingleFamily(Family):
         return Terms.build(self.kind, self.var, lo=self.lo, hi=self.hi)
 
     def subset(self, keep: NDArray[np.bool_]) -> Self:
-        """Return the family on fewer variables."""
+        """Return the family for fewer variables."""
         return type(self)(self.domain, self.var[keep])
 
 
@@ -74,7 +76,7 @@ class LinearFamily(SingleFamily):
 
     @staticmethod
     def transform(variable: DomainVariable) -> tuple[float, float, Array]:
-        """Take the value itself."""
+        """Return the range and the shifted values."""
         return variable.lo, variable.hi, variable.values - variable.lo
 
 
@@ -90,7 +92,7 @@ class QuadraticFamily(SingleFamily):
 
     @staticmethod
     def transform(variable: DomainVariable) -> tuple[float, float, Array]:
-        """Take the square of the raw value."""
+        """Return the range and the shifted squares of the raw values."""
         c = variable.centre
         varies = (variable.values - c) * (variable.values + c)
         lo, hi = product_range(float(varies.min()), float(varies.max()), c, c)
@@ -126,7 +128,7 @@ class CategoryFamily(Family):
         return np.asarray((self.domain.codes[v] == self.positions[j] - self.domain.start[v]).astype(np.float64))
 
     def add_scores(self, weights: Array, table: Array, theta: Array) -> None:
-        """Add each class's weight at its place."""
+        """Add each category's weight at its position."""
         table[self.positions] += weights
 
     def terms(self) -> Terms:
@@ -134,12 +136,12 @@ class CategoryFamily(Family):
         return Terms.build(CATEGORY, self.var, knot=self.domain.values[self.positions])
 
     def subset(self, keep: NDArray[np.bool_]) -> Self:
-        """Return the family with fewer classes."""
+        """Return the family with fewer categories."""
         return type(self)(self.domain, self.positions[keep])
 
 
 def check_products(domain: Domain, var: NDArray[np.int64], letter: str) -> None:
-    """Raise for variables whose values cannot be multiplied with one another."""
+    """Raise for variables with values too large to be multiplied."""
     for variable in (domain.variables[v] for v in var):
         if (most := max(abs(variable.lo), abs(variable.hi))) > LARGEST:
             raise OptionError(

@@ -1,8 +1,8 @@
-"""Features of growing families, as far as they have been found.
+"""The features of growing families that the searches found.
 
-An *oracle* stands for such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each
-size. What is taken in becomes a column of the one `GrownFamily` family, in the order of discovery, and then answers
-like any other.
+An *oracle* represents such a family: `propose(g)` returns its most violated features under `g = p − π̃`, one for each
+size. Added features become columns of one `GrownFamily`, in the order of discovery, which then behaves like any other
+family.
 """
 
 from dataclasses import dataclass
@@ -19,23 +19,23 @@ from sdm.types import AnyArray, Array
 
 
 class Shape(Protocol):
-    """The definition of a feature, apart from any data."""
+    """The definition of a feature, without data."""
 
     @property
     def size(self) -> int:
-        """Its complexity `k`: it belongs to `H_k`."""
+        """Return its complexity `k`: it belongs to `H_k`."""
 
     @property
     def var(self) -> NDArray[np.int32]:
-        """The variables that it uses."""
+        """Return its variables."""
 
     def key(self) -> tuple[Any, ...]:
-        """Identify it among features of its kind."""
+        """Return an identifier among features of its kind."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A feature that an oracle would add, with its violation `|p[f] − π̃[f]|`."""
+    """A feature that an oracle proposes, with its violation `|p[f] − π̃[f]|`."""
 
     shape: Shape
     violation: float
@@ -51,10 +51,10 @@ class Oracle(Protocol):
         """Return the best feature of each size under `g`."""
 
     def propose_quickly(self, g: Array) -> list[Proposal]:
-        """Return what the cheaper part of the search finds."""
+        """Return the results of the cheaper part of the search."""
 
     def propose_further(self, g: Array) -> list[Proposal]:
-        """Return what the rest of the search finds."""
+        """Return the results of the other part of the search."""
 
     def column(self, shape: Any) -> AnyArray:
         """Return a feature at every cell."""
@@ -67,7 +67,7 @@ class Oracle(Protocol):
 
 
 class GrownFamily(Family):
-    """The features found so far: `shapes` define them, `sources` are the oracles that found them."""
+    """The features found so far, with their definitions `shapes` and their oracles `sources`."""
 
     letter = "s"
 
@@ -83,7 +83,7 @@ class GrownFamily(Family):
         return (oracle.name, shape.key()) in self._known
 
     def add(self, oracle: Oracle, shape: Shape, column: AnyArray | None = None) -> None:
-        """Take a feature in; its column is computed unless it is there already."""
+        """Add a feature, and compute its column unless it is given."""
         self._known.add((oracle.name, shape.key()))
         self.shapes.append(shape)
         self.sources.append(oracle)
@@ -91,12 +91,12 @@ class GrownFamily(Family):
 
     @property
     def var(self) -> NDArray[np.int64]:  # type: ignore[override]
-        """The first variable of each feature."""
+        """Return the first variable of each feature."""
         return np.array([shape.var[0] for shape in self.shapes], dtype=np.int64)
 
     @property
     def size(self) -> int:
-        """How many features there are so far."""
+        """Return the number of features."""
         return len(self.shapes)
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
@@ -105,7 +105,7 @@ class GrownFamily(Family):
         return self.expectations(measure), np.array(squares)
 
     def expectations(self, measure: Measure, first: int = 0) -> Array:
-        """Sum the columns, from the `first` on."""
+        """Sum the columns from `first` on."""
         return np.array([column @ measure.mass for column in self._columns[first:]])
 
     def column(self, j: int) -> Array:
@@ -119,11 +119,11 @@ class GrownFamily(Family):
                 theta += weight * column
 
     def terms(self) -> Terms:
-        """Refuse: these features have shapes of their own."""
+        """Refuse: grown features are shapes, not terms."""
         raise DataError("features that were grown are kept as shapes, not as terms")
 
     def subset(self, keep: NDArray[np.bool_]) -> Self:
-        """Return the family with fewer of the features found."""
+        """Return the family with fewer features."""
         out = type(self)(self.domain)
         for j in np.flatnonzero(keep):
             out.add(self.sources[j], self.shapes[j], self._columns[j])

@@ -1,6 +1,6 @@
 """Monomials of the raw variables scaled to [0, 1], grown greedily (Cortes et al. 2015, §4).
 
-The best monomial of degree `k + 1` is looked for among the best one of degree `k` times each variable.
+The best monomial of degree `k + 1` is searched among products of the best one of degree `k` with each variable.
 """
 
 from dataclasses import dataclass
@@ -21,21 +21,21 @@ class Monomial:
 
     @property
     def size(self) -> int:
-        """The degree."""
+        """Return the degree."""
         return int(self.var.size)
 
     def key(self) -> tuple[int, ...]:
-        """Identify the monomial."""
+        """Return the identifier of the monomial."""
         return tuple(self.var.tolist())
 
     def name(self, names: list[str]) -> str:
-        """Write it as a person reads it, such as ``bio1^2*bio12``."""
+        """Return a readable name such as ``bio1^2*bio12``."""
         variables, powers = np.unique(self.var, return_counts=True)
         return "*".join(names[v] if power == 1 else f"{names[v]}^{power}" for v, power in zip(variables, powers))
 
 
 class MonomialOracle:
-    """`mono:K`: the best monomial of degree 1, 2, … K over the continuous variables that vary, greedily."""
+    """`mono:K`: the greedily best monomial of degree 1, 2, … K over the continuous, non-constant variables."""
 
     def __init__(self, domain: Domain, largest: int) -> None:
         self.domain = domain
@@ -52,7 +52,7 @@ class MonomialOracle:
         return float(np.sqrt(2 * size * np.log(max(self.usable.size, 2)) / m))
 
     def log_count(self, size: int, points: float) -> float:
-        """Count the monomials: each factor is one of the variables."""
+        """Return the logarithm of the number of monomials: each factor is one of the variables."""
         return float(size * np.log(self.usable.size))
 
     def propose(self, g: Array) -> list[Proposal]:
@@ -69,11 +69,11 @@ class MonomialOracle:
         return out
 
     def propose_quickly(self, g: Array) -> list[Proposal]:
-        """Return what there is to propose."""
+        """Return all proposals."""
         return self.propose(g)
 
     def propose_further(self, g: Array) -> list[Proposal]:
-        """Return nothing: the search is quick."""
+        """Return an empty list: the complete search is quick."""
         return []
 
     def column(self, shape: Monomial) -> Array:

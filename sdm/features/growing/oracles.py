@@ -1,7 +1,7 @@
-"""The oracles of the growing families, among them that of all trees with one and two internal nodes.
+"""The oracles of the growing families, including exact trees with one and two internal nodes.
 
-Its pairs of splits are those of `pairs`, over all cells and all values. Sets of classes at the root are enumerated, so
-categorical variables may have at most ten classes here.
+Exact trees use the pairs of splits of `pairs`, over all cells and all values. All sets of classes at the root are
+enumerated, so categorical variables may have at most ten classes.
 """
 
 from sdm.errors import NoFeatureError, OptionError
@@ -17,8 +17,10 @@ MOST_VALUES = 4096
 
 
 class ExactTreeOracle(TreeOracle):
-    """`trees:1` or `trees:2` over the whole class: a gap of zero here is zero over every such tree. Variables are not
-    binned, so they may have at most 4,096 distinct values (and categorical ones ten classes)."""
+    """`trees:1` or `trees:2` with an exhaustive search: a gap of zero covers every such tree.
+
+    Variables are not binned, so they may have at most 4,096 distinct values (categorical ones ten classes).
+    """
 
     def __init__(self, domain: Domain, largest: int = 2) -> None:
         if largest not in (1, 2):
@@ -33,7 +35,7 @@ class ExactTreeOracle(TreeOracle):
         self.name = f"exacttrees:{largest}"
 
     def _pairs(self, g: Array) -> list[Start]:
-        """Return the best pair of all there are."""
+        """Return the best pair of all pairs."""
         start = best_pair(self.bins, self.counts, self.categorical, g, MOST_CLASSES)
         return [] if start is None else [start]
 

@@ -1,15 +1,15 @@
-"""The best two further splits of a set of cells, all of them tried: what a search one split at a time cannot see.
+"""Search all pairs of splits of a set of cells, which a greedy search of single splits cannot find.
 
-Write `V_k(S)` for the largest `Σ_leaf |g_leaf|` that `k` splits of the cells `S` can reach. A table of the sums of g
-over the bins of two variables gives the histograms of both sides of every split of the first variable, and so `V_1` of
-both sides. From these follow `V_2(S) = max (V_1(left) + |g_right|, |g_left| + V_1(right))` and, of the trees with three
-nodes, those that split both sides, `V_1(left) + V_1(right)`. Trees with three nodes in a row are found by a beam: for
-the best roots of pairs, the best pair of either side.
+Let `V_k(S)` be the largest `Σ_leaf |g_leaf|` that `k` splits of the cells `S` can reach. A table of the sums of g over
+the bins of two variables contains the histograms of both sides of every split of the first variable. They give `V_1` of
+both sides. Then `V_2(S) = max (V_1(left) + |g_right|, |g_left| + V_1(right))`. For trees with three nodes that split
+both sides, the value is `V_1(left) + V_1(right)`. Chains of three nodes are found by a beam search: for the best roots
+of pairs, the best pair of either side.
 
-Tables hold running sums over the second variable's bins (`table[bin of v, bin of u, u]`). With `L` such a sum and `T`
-the total, `|L| + |T − L| − |T|` is largest where `L` is smallest or largest, so only these two are looked for. Sets of
-classes are all tried for up to `most_sets` classes; of more, those that are best without a second split: classes in the
-order of their sum of g, cut in two.
+Tables contain running sums over the second variable's bins (`table[bin of v, bin of u, u]`). With such a sum `L` and
+the total `T`, `|L| + |T − L| − |T|` is largest where `L` is smallest or largest, so only these two are needed. All sets
+of classes are searched for up to `most_sets` classes. With more, classes are sorted by their sum of g and cut in two,
+which is optimal without a second split.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(eq=False)
 class Start:
-    """The first splits of a tree: which leaf each divides, by which variable, and the bins that go to the new leaf."""
+    """The first splits of a tree: the leaf and variable of each, and the bins that go to the new leaf."""
 
     leaf: Index
     var: Index
@@ -39,7 +39,7 @@ class Start:
 
 @dataclass(frozen=True)
 class _Gains:
-    """Every first split: its variable and number, |g_left| + |g_right|, and the gain of the best split of each side."""
+    """All first splits: variable and number, |g_left| + |g_right|, and the gain of the best split of each side."""
 
     var: Index
     split: Index
@@ -48,13 +48,13 @@ class _Gains:
 
     @property
     def pairs(self) -> Array:
-        """The largest sum of |g| of two splits, by the first of them."""
+        """Return the largest sum of |g| of two splits, for each first split."""
         return np.asarray(self.sums + self.sides.max(axis=1))
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The bins of cells (n, V), how many each variable has, and how many classes of a variable are tried in sets."""
+    """The bins of cells (n, V), the number of bins of each variable, and the limit for sets of classes."""
 
     codes: NDArray[np.uint16]
     counts: Index
@@ -63,7 +63,7 @@ class _Search:
     most_sets: int
 
     def table(self, cells: Index, v: int) -> Array:
-        """Return the sum of g over the cells in bin b of variable v and in a bin up to c of variable u, (b, c, u)."""
+        """Return the sum of g over the cells in bin b of variable v and in bins up to c of variable u, (b, c, u)."""
         shape = int(self.counts[v]), int(self.counts.max()), self.counts.size
         codes = self.codes[cells].astype(np.int64)
         place = (codes[:, v, None] * shape[1] + codes) * shape[2] + np.arange(shape[2])
@@ -71,7 +71,8 @@ class _Search:
         return np.cumsum(sums.reshape(shape), axis=1)
 
     def right(self, sums: Array, v: int) -> Marks:
-        """Return the bins that each split of a variable sends right, (splits, bins); `sums` are those of its bins."""
+        """Return the bins that each split of a variable sends right, (splits, bins); `sums` are the sums of its
+        bins."""
         count = sums.size
         if not self.categorical[v]:
             return ~np.tri(count - 1, count, dtype=np.bool_)
@@ -82,7 +83,7 @@ class _Search:
         return np.asarray(rank <= np.arange(count - 1)[:, None])
 
     def gains(self, tables: Iterable[Array]) -> _Gains:
-        """Return the gains of every first split, from the tables of all variables."""
+        """Return the gains of all first splits, from the tables of all variables."""
         found = [self._scan(table, v) for v, table in enumerate(tables)]
         var = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
         split = np.concatenate([np.arange(len(rows)) for rows in found])
@@ -90,7 +91,7 @@ class _Search:
         return _Gains(var, split, rows[:, 0], rows[:, 1:])
 
     def _scan(self, table: Array, v: int) -> Array:
-        """Return |g_left| + |g_right|, and the gains of the best split of either side, of every split of a variable."""
+        """Return |g_left| + |g_right| and the gains of the best split of either side, for every split of a variable."""
         whole, before = table.sum(axis=0), np.zeros(table.shape[1:])
         left_bins = ~self.right(table[:, -1, v], v)
         step = max(1, _NUMBERS // before.size)
@@ -109,7 +110,7 @@ class _Search:
         return out
 
     def _best_gain(self, sums: Array, total: Array) -> Array:
-        """Return what the best split gains of each of some sets of cells, from its running sums (sets, c, u)."""
+        """Return the gain of the best split of each set of cells, from its running sums (sets, c, u)."""
         low, high = np.minimum(sums.min(axis=1), 0.0), np.maximum(sums.max(axis=1), 0.0)
         total = total[:, None]
         gain = 2.0 * np.maximum(high - np.maximum(total, 0.0), np.minimum(total, 0.0) - low)
@@ -135,7 +136,7 @@ class _Search:
         return u, sums[u] > 0.0 if self.categorical[u] else self._beyond(found[u][1], u)
 
     def _beyond(self, cut: int, u: int) -> Marks:
-        """Return the bins of a variable behind a cut."""
+        """Return the bins of a variable above a cut."""
         bins = np.arange(int(self.counts.max()))
         return np.asarray((bins > cut) & (bins < self.counts[u]))
 
@@ -145,7 +146,7 @@ class _Search:
         return cells[~goes], cells[goes]
 
     def pair(self, cells: Index, gains: _Gains) -> Start | None:
-        """Return the best two splits of the cells; None if no second split helps."""
+        """Return the best two splits of the cells; None if a second split does not help."""
         values = np.where(gains.sides > _LEAST, gains.sums[:, None] + gains.sides, 0.0)
         if not values.size or values.max() <= _LEAST:
             return None
@@ -156,7 +157,8 @@ class _Search:
         return Start(np.array([0, side]), np.array([v, u]), np.array([right, child]))
 
     def both_sides(self, cells: Index, gains: _Gains) -> tuple[float, Start | None]:
-        """Return the sum of |g| of the best three splits that divide both sides of the root, and these; or zero."""
+        """Return the best three splits that divide both sides of the root, with their sum of |g|; zero and None without
+        any."""
         values = np.where(gains.sides.min(axis=1) > _LEAST, gains.sums + gains.sides.sum(axis=1), 0.0)
         if not values.size or values.max() <= _LEAST:
             return 0.0, None
@@ -169,13 +171,13 @@ class _Search:
 
 
 def best_pair(codes: NDArray[np.uint16], counts: Index, categorical: Marks, g: Array, most_sets: int) -> Start | None:
-    """Return the two splits with the largest sum of |g|, of all that there are; None if no second split helps."""
+    """Return the two splits with the largest sum of |g| of all pairs; None if a second split does not help."""
     search, cells = _Search(codes, counts, categorical, g, most_sets), np.arange(g.size)
     return search.pair(cells, search.gains(search.table(cells, v) for v in range(counts.size)))
 
 
 def best_starts(codes: NDArray[np.uint16], counts: Index, categorical: Marks, g: Array, most_sets: int) -> list[Start]:
-    """Return the best pair, and the best three splits that a beam over its roots finds."""
+    """Return the best pair, and the best three splits of a beam search over its roots."""
     search, cells, variables = _Search(codes, counts, categorical, g, most_sets), np.arange(g.size), range(counts.size)
     tables = [search.table(cells, v) for v in variables]
     gains = search.gains(tables)

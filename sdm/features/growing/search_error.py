@@ -1,9 +1,9 @@
-"""How much the search for trees misses: compared with an exhaustive search, at nodes where that is possible.
+"""Estimate the error of the search for trees by an exhaustive search at some nodes.
 
-All trees with eight nodes cannot be tried. All pairs of splits of one set of cells can. So the root, and nodes of the
-trees that the search proposes, are searched exhaustively for two further splits, and the sum of |g| over the three
-leaves is compared with that of the pair which the search has there: at the root all of its starts, below the root
-growth one split at a time. Both look at the same cells and bins.
+All trees with eight nodes cannot be enumerated, but all pairs of splits of one set of cells can. So the root, and nodes
+of the proposed trees, are searched exhaustively for two further splits. The sum of |g| over the three leaves is
+compared with the pair from the search. The search uses all its starts at the root, and greedy growth below it. Both use
+the same cells and bins.
 """
 
 from typing import cast
@@ -36,7 +36,7 @@ def found_shares(oracle: TreeOracle, g: Array, *, nodes: int = NODES, seed: int 
 
 
 def _share(oracle: TreeOracle, mass: Array, found: list[Proposal]) -> float | None:
-    """Return the search's share of what is there to find at one node; None if a second split helps nowhere."""
+    """Return the share of the best gain that the search finds at one node; None if a second split does not help."""
     cells = np.flatnonzero(mass)
     start = best_pair(oracle.bins[cells], oracle.counts, oracle.categorical, mass[cells], MOST_SETS)
     if start is None:
@@ -48,7 +48,7 @@ def _share(oracle: TreeOracle, mass: Array, found: list[Proposal]) -> float | No
 
 
 def _nodes(oracle: TreeOracle, proposals: list[Proposal]) -> list[NDArray[np.bool_]]:
-    """Return the cells of every node that the proposed trees split, without the root and without repeats."""
+    """Return the cells of every node that the proposed trees split, without the root and without duplicates."""
     nodes: dict[bytes, NDArray[np.bool_]] = {}
     for proposal in proposals:
         tree = cast(Tree, proposal.shape)

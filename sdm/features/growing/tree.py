@@ -45,17 +45,17 @@ class Tree:
 
     @property
     def size(self) -> int:
-        """Number of internal nodes."""
+        """Return the number of internal nodes."""
         return int(self.leaf.size)
 
     def key(self) -> tuple[object, ...]:
-        """Identify the tree."""
+        """Return the identifier of the tree."""
         return self.leaf.tobytes(), self.var.tobytes(), self.threshold.tobytes(), self.classes, self.label.tobytes()
 
     def rules(
         self, names: list[str], labels: Mapping[int, Mapping[int, str]] | None = None, where: int = 1
     ) -> list[str]:
-        """Write each leaf with label 1 (or 0, if that is `where`) as a readable conjunction of conditions."""
+        """Return each leaf with label `where` as a readable conjunction of conditions."""
         paths: list[list[str]] = [[]]
         for s in range(self.size):
             name, parent = names[self.var[s]], paths[self.leaf[s]]
@@ -70,7 +70,7 @@ class Tree:
         return [" and ".join(path) or "everywhere" for path, label in zip(paths, self.label) if label == where]
 
     def describe(self, names: list[str], labels: Mapping[int, Mapping[int, str]] | None = None) -> str:
-        """Write where the tree is one, or where it is not if that is shorter."""
+        """Return the rules for label 1, or for label 0 if they are shorter."""
         ones, zeros = self.rules(names, labels), self.rules(names, labels, where=0)
         if len(" or ".join(zeros)) < len(" or ".join(ones)) and zeros:
             return f"not ({' or '.join(zeros)})"
@@ -78,8 +78,11 @@ class Tree:
 
 
 class TreeOracle:
-    """`trees:K`: the best tree with 1, 2, … K internal nodes that growth from several starts finds. Variables with more
-    distinct values than `bins` are binned; `roots` variables have a start each, then the best pair and three splits."""
+    """`trees:K`: the best tree with 1, 2, … K internal nodes by growth from several starts.
+
+    Variables with more distinct values than `bins` are binned. Starts are the splits of `roots` variables, the best
+    pair and the best three splits.
+    """
 
     def __init__(self, domain: Domain, largest: int, bins: int = MAX_BINS, roots: int = 3) -> None:
         self.domain = domain
@@ -94,7 +97,7 @@ class TreeOracle:
         self._prepare_pairs()
 
     def _prepare_pairs(self) -> None:
-        """Choose how many cells and bins pairs look at: about as much work as a pass over all cells."""
+        """Choose the number of cells and bins for pairs, so that the work is about one pass over all cells."""
         n, n_variables = self.bins.shape
         work = n * n_variables + 5e5
         width = int(np.clip(np.sqrt(work / (4 * BEAM)) / n_variables, 8, COARSE_BINS))
@@ -108,20 +111,22 @@ class TreeOracle:
         self._pair_counts = self._coarse.max(axis=1).astype(np.int64) + 1
 
     def complexity(self, size: int, m: float) -> float:
-        """Return the bound of eq. (15) for trees with `size` internal nodes; a constant variable divides no cells."""
+        """Return the bound of eq. (15) for trees with `size` internal nodes; constant variables are not counted."""
         d = sum(variable.values.size > 1 for variable in self.domain.variables)
         return float(np.sqrt((4 * size + 2) * np.log2(d + 2) * np.log(m + 1) / m))
 
     def log_count(self, size: int, points: float) -> float:
-        """Count the shapes of a tree, the cuts at its nodes, and the labels of its leaves. A continuous variable
-        divides the points at one place, a categorical one with `c` classes in `2^(c − 1)` ways."""
+        """Return the logarithm of the number of tree shapes, times cuts at their nodes, times labels of their leaves.
+
+        A continuous variable has one cut per point, a categorical one with `c` classes has `2^(c − 1)`.
+        """
         levels = [(min(v.values.size, points), v.categorical) for v in self.domain.variables]
         cuts = [(count - 1) * LN2 if categorical else np.log(count) for count, categorical in levels]
         shapes = comb(2 * size, size) // (size + 1)
         return float(np.log(shapes) + size * np.logaddexp.reduce(cuts) + (size + 1) * LN2)
 
     def propose(self, g: Array) -> list[Proposal]:
-        """Return the best tree found of each size 1 … largest (fewer when splits stop helping)."""
+        """Return the best tree found of each size 1 … largest (fewer if splits stop helping)."""
         best: dict[int, Proposal] = {}
         for proposal in [*self.propose_quickly(g), *self.propose_further(g)]:
             size = proposal.shape.size
@@ -130,7 +135,7 @@ class TreeOracle:
         return list(best.values())
 
     def propose_quickly(self, g: Array, roots: int | None = None) -> list[Proposal]:
-        """Return the best trees that growth from the best splits of single variables (`roots` of them) finds."""
+        """Return the best trees by growth from the best splits of `roots` single variables."""
         root, total = self._root(g), float(g.sum())
         found = [cut_gain(root[v], self.counts[v], self.categorical[v], total) for v in range(len(self.counts))]
         starts = []
@@ -142,7 +147,7 @@ class TreeOracle:
         return self.grow(g, starts, root)
 
     def propose_further(self, g: Array) -> list[Proposal]:
-        """Return the best trees that growth from the best pair and the best three splits finds."""
+        """Return the best trees by growth from the best pair and the best three splits."""
         if self.largest == 1:
             return []
         starts = [start for start in self._pairs(g) if start.leaf.size <= self.largest]
@@ -153,7 +158,7 @@ class TreeOracle:
         return np.array([np.bincount(bins, g, int(self.counts.max())) for bins in self.bins.T])
 
     def _pairs(self, g: Array) -> list[Start]:
-        """Return the best pair and three splits, from a part of the cells and fewer bins where there are many."""
+        """Return the best pair and three splits, from a sample of the cells and coarse bins on large domains."""
         cells, mass = systematic(g, self._pair_cells)
         variables = self._pair_variables
         codes = np.empty((cells.size, variables.size), dtype=np.uint16)
@@ -167,7 +172,7 @@ class TreeOracle:
         return starts
 
     def grow(self, g: Array, starts: Sequence[Start], root: Array | None = None) -> list[Proposal]:
-        """Grow a tree from each of some first splits; return the best at each size. `root` is the histogram of all."""
+        """Grow a tree from each start; return the best tree of each size. `root` is the histogram of all cells."""
         root = self._root(g) if root is None else root
         best: dict[int, Proposal] = {}
         k, sums = self.largest, np.zeros((self.largest + 1, self.largest + 1))
@@ -216,8 +221,10 @@ class TreeOracle:
 
 
 def systematic(g: Array, most: int) -> tuple[NDArray[np.int64], Array]:
-    """Return at most about `most` cells and a mass on them that stands for `g`: every cell whose |g| is large, of the
-    others one in each stretch of equal `Σ|g|`."""
+    """Return a sample of about `most` cells with a mass that represents `g`.
+
+    It contains every cell with a large |g|, and one cell in each stretch of equal `Σ|g|` of the others.
+    """
     if g.size <= most:
         return np.arange(g.size), g
     size = np.abs(g)
@@ -231,14 +238,16 @@ def systematic(g: Array, most: int) -> tuple[NDArray[np.int64], Array]:
 
 
 def best_leaf_labels(sums: Array) -> tuple[NDArray[np.int8], float]:
-    """Return the labels of leaves with these sums of g that give the largest violation, and the violation. Where g sums
-    to zero a tree and its complement do alike, and rounding may not choose: the positive leaves are one."""
+    """Return the labels of leaves with the largest violation, from their sums of g, and the violation.
+
+    If g sums to zero, a tree and its complement have the same violation; then positive leaves have label 1.
+    """
     above, below = float(sums[sums > 0].sum()), float(-sums[sums < 0].sum())
     return ((sums < 0) if below > above * (1 + 1e-9) else (sums > 0)).astype(np.int8), max(above, below)
 
 
 def _binned(domain: Domain, v: int, bins: int) -> tuple[NDArray[np.uint16], Array]:
-    """Return each cell's bin, and the values at which bins 1, 2, … begin (mid-points of distinct values)."""
+    """Return each cell's bin, and the lower ends of bins 1, 2, … (mid-points of distinct values)."""
     values = domain.variables[v].values
     if values.size <= bins:
         first = np.arange(values.size)
@@ -298,7 +307,7 @@ def _grow(  # type: ignore[no-untyped-def]
 
 @jit
 def _split_histograms(bins, g, order, begin, end, hist, parent, child):  # type: ignore[no-untyped-def]
-    """Compute the histograms of the smaller of two siblings; the other's are what is left of the parent's."""
+    """Compute the histograms of the smaller of two siblings; the other's are the parent's minus these."""
     small = child if end[child] - begin[child] <= end[parent] - begin[parent] else parent
     for i in range(begin[small], end[small]):
         cell = order[i]

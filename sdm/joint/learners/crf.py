@@ -1,11 +1,12 @@
 """Conditional random fields with penalties on the weights: `min_w  log loss + Σ_k l1_k |w_k| + ½ l2_k w_k²`.
 
-The certificate is the engine's: each site's fitted distribution, mixed with just enough of its own labels, is a
-feasible point of the dual `max Σ_i H(q_i) − Σ_k U_k(ε_k)`, with `ε = Σ_i f(x_i, y_i) − E_q[f]` and `U_k` zero up to
+The certificate mixes each site's fitted distribution with the smallest sufficient share of its true labels. This is a
+feasible point of the dual `max Σ_i H(q_i) − Σ_k U_k(ε_k)`, with `ε = Σ_i f(x_i, y_i) − E_q[f]`. `U_k` is zero up to
 l1_k, then a parabola.
 
-The curvature of the log loss is exact on a forest (`sdm.joint.curvature`). With that of the penalty it makes the search
-Newton's, and its inverse is the covariance of the weights: the diagonal has the squared standard errors.
+The curvature of the log loss is exact on a forest (`sdm.joint.curvature`). With the curvature of the penalty it is used
+for Newton's method. Its inverse is the covariance of the weights, and the diagonal contains the squared standard
+errors.
 """
 
 import numpy as np
@@ -36,9 +37,9 @@ def fit_crf(
     tolerance: float = 1e-4,
     max_iterations: int = 500,
 ) -> LearnedWeights:
-    """Learn a conditional random field to a duality gap of `tolerance` nats per known label.
+    """Fit a conditional random field to a duality gap of `tolerance` nats per observed label.
 
-    `l1` and `l2` are penalties on the weights' absolute values and half squares; every weight needs one of them.
+    `l1` and `l2` are penalties on absolute values and half squares of the weights; every weight needs one of them.
     """
     if np.any((l1 <= 0) & (l2 <= 0)):
         raise OptionError("every weight needs a positive penalty, l1 or l2: else a CRF may have no finite optimum")
@@ -67,7 +68,7 @@ def fit_crf(
 
 
 def _inverse_of_blocks(discriminant: Discriminant, curve: Array) -> Inverse:
-    """Return the inverse of a curvature in which the weights of different species do not meet."""
+    """Return the inverse of a curvature that is block-diagonal by species."""
     species, k = discriminant.forest.size, discriminant.n_features
     at = np.arange(species)
     blocks = _inverse(curve.reshape(species, k, species, k)[at, :, at])
@@ -75,7 +76,7 @@ def _inverse_of_blocks(discriminant: Discriminant, curve: Array) -> Inverse:
 
 
 def _inverse(curve: Array) -> Array:
-    """Return the inverse of one curvature or of several; directions without curvature have very little."""
+    """Return the inverse of one curvature or of several, with a small curvature in singular directions."""
     diagonal = np.diagonal(curve, axis1=-2, axis2=-1)
     width = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
     both = width[..., :, None] * width[..., None, :]
@@ -96,9 +97,9 @@ def squared_errors(
 ) -> Array | None:
     """Return the squared standard error of every weight: the diagonal of the inverse curvature at the optimum.
 
-    Zero for weights of which there is none: those that the l1 penalty holds at zero, those whose error is that of the
-    l2 penalty alone, as the sites do not inform them, and those of collinear features. With traits, those of features
-    are of the whole weight of a species, `b + Γ τ`. None if there are more than 5,000 weights.
+    Weights without a standard error have zero: weights at zero by the l1 penalty, weights that the sites do not inform,
+    and weights of collinear features. With traits, errors are of the total weight of a species, `b + Γ τ`. None if
+    there are more than 5,000 weights.
     """
     if discriminant.size > LARGEST_ONCE:
         return None

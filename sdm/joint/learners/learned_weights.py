@@ -1,4 +1,4 @@
-"""The result of every learner: weights with their spread and certificate, and where a max-margin dual ended."""
+"""The result of every learner: weights with variances and certificate, and the final dual point of max-margin fits."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class Dual:
-    """Where the dual is: the marginals of `α_i / C`, site by site; and the weights that were found with it, if any."""
+    """A dual point: the marginals of `α_i / C` for every site, and the corresponding weights, if any."""
 
     nodes: Array
     edges: Array
@@ -16,7 +16,7 @@ class Dual:
 
     @classmethod
     def at_labels(cls, discriminant: Discriminant, sites: LabelledSites) -> "Dual":
-        """Return the point at which every site has its own labels, and every weight is zero."""
+        """Return the dual point of the true labels, with zero weights."""
         return cls(*of_labels(discriminant.forest, sites.labels))
 
     def eta(self, discriminant: Discriminant, sites: LabelledSites, c: float) -> Array:
@@ -28,10 +28,10 @@ class Dual:
 
 @dataclass(frozen=True)
 class LearnedWeights:
-    """Weights with their spread, and how near the fit is to its optimum.
+    """Weights with their variances, and the certificate of the fit.
 
-    The duality gap is in the unit of the loss (wrong labels, or nats): per known label from the solvers, per site from
-    a `Learner`.
+    The duality gap is in the unit of the loss (wrong labels, or nats): per observed label from the solvers, per site
+    from a `Learner`.
     """
 
     weights: Array  # posterior means; for a CRF the estimates

@@ -1,12 +1,12 @@
-"""The max-margin problem with a Gaussian prior N(0, Σ), Σ diagonal: what M³N and each step of Laplace MEDN solve.
+"""The max-margin problem with a Gaussian prior N(0, Σ), Σ diagonal, for M³N and each step of Laplace MEDN.
 
     min_w  ½ wᵀΣ⁻¹w + C Σ_i max_y [Δℓ_i(y) − ΔF_i(y; w)]        (primal; Δℓ the number of wrong labels)
-    max_α  Σ_i E_α[Δℓ_i] − ½ ηᵀΣη,   η = Σ_i E_α[Δf_i]          (dual; α_i a distribution over labelings, times C)
+    max_α  Σ_i E_α[Δℓ_i] − ½ ηᵀΣη,   η = Σ_i E_α[Δf_i]          (dual; α_i a distribution over labellings, times C)
 
-On a forest a distribution over labelings matters only through its node and edge marginals: these are kept of α_i, and
-`w = Ση`. Newton's method on the smoothed problem (`smoothing.py`) gives weights, and Gibbs distributions that are dual
-points. The best of each are kept; any two prove their gap. Primal values are rounded up and dual values down, so that
-the gap is a bound in exact arithmetic too.
+On a forest a distribution over labellings matters only through its node and edge marginals, so only these are stored
+for α_i, and `w = Ση`. Newton's method on the smoothed problem (`smoothing.py`) gives weights and Gibbs distributions,
+which are dual points. The best of each are stored, and their difference is the gap. Primal values are rounded up and
+dual values down, so the gap is a bound in exact arithmetic.
 """
 
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class MarginSolution:
-    """Weights, the dual point they come from, and how near the two problems' values are."""
+    """Weights, the dual point, and the gap between the two problems."""
 
     weights: Array
     eta: Array  # of the dual point; at the optimum `w = Ση`
@@ -43,7 +43,7 @@ class MarginSolution:
 
 @dataclass(frozen=True)
 class MarginProblem:
-    """The problem with penalty `c` on the slack and the diagonal `variance` of Σ, and the gap that is to be reached."""
+    """The problem with penalty `c` on the slack, the diagonal `variance` of Σ, and the tolerance of the gap."""
 
     discriminant: Discriminant
     sites: LabelledSites
@@ -52,7 +52,7 @@ class MarginProblem:
     tolerance: float
 
     def certify(self, dual: Dual, steps: int) -> MarginSolution:
-        """Compute weights, both problems' values and their gap at a dual point."""
+        """Return the weights, both problems' values and their gap at a dual point."""
         eta = dual.eta(self.discriminant, self.sites, self.c)
         weights = self.variance * eta
         slack, loss = self.slack(weights), self.wrong(dual)
@@ -63,7 +63,7 @@ class MarginProblem:
         )
 
     def with_weights(self, best: MarginSolution, weights: Array) -> MarginSolution:
-        """Take other weights if they are better, and update the gap between the best weights and the dual."""
+        """Replace the weights if others are better, and update the gap."""
         slack = self.slack(weights)
         primal = self._primal(weights, slack)
         if primal < best.primal:
@@ -86,21 +86,21 @@ class MarginProblem:
         return float(value.sum() + (sites.labels > 0).sum() - score) + EPS * operations * terms
 
     def largest(self, eta: Array) -> Array:
-        """Return `|η|` before rounding at most."""
+        """Return an upper bound of `|η|` before rounding."""
         return np.abs(eta) + EPS * self.c * self.sites.n * self.sizes
 
     def gap(self, primal: float, objective: float) -> float:
-        """Return the distance of two values in wrong labels per label."""
+        """Return the difference of two values, in wrong labels per label."""
         return (primal - objective + 8.0 * EPS * abs(primal)) / (self.c * self.labels)
 
     @cached_property
     def labels(self) -> int:
-        """How many labels are known."""
+        """Return the number of observed labels."""
         return int(np.count_nonzero(self.sites.labels >= 0))
 
     @cached_property
     def sizes(self) -> Array:
-        """The sum over sites of the largest absolute value that each weight is multiplied by."""
+        """Return the largest absolute factor of each weight, summed over sites."""
         known = (self.sites.labels >= 0).astype(np.float64)
         first, second = self.discriminant.forest.edges.T
         of_edges = (known[:, first] * known[:, second]).sum(axis=0)
@@ -115,9 +115,9 @@ class MarginProblem:
 
 
 def fit_m3n(discriminant: Discriminant, sites: LabelledSites, c: float, prior: Array, **options: Any) -> LearnedWeights:
-    """Learn weights with prior N(0, prior), a variance each: the posterior is N(Ση, Σ), its mean the M³N's weights.
+    """Fit weights with prior N(0, prior): the posterior is N(Ση, Σ), and its mean is the weights of M³N.
 
-    This is MEDN with a Gaussian prior (Zhu & Xing 2009, Theorem 3); `options` are those of `solve_margin`.
+    This is MEDN with a Gaussian prior (Zhu & Xing 2009, Theorem 3); `options` are as for `solve_margin`.
     """
     s = solve_margin(discriminant, sites, c, prior, **options)
     return LearnedWeights(s.weights, prior.copy(), s.primal, s.gap, s.status, s.steps, s.eta, s.dual)
@@ -133,7 +133,7 @@ def solve_margin(
     tolerance: float = 1e-4,
     max_steps: int = 2000,
 ) -> MarginSolution:
-    """Solve a `MarginProblem` to a gap of `tolerance`; any dual point is feasible for all, and can `start` one."""
+    """Solve a `MarginProblem` to a gap of `tolerance`; every dual point is feasible and can be the `start`."""
     problem = MarginProblem(discriminant, sites, c, variance, tolerance)
     best = problem.certify(Dual.at_labels(discriminant, sites) if start is None else start, 0)
     if start is not None and start.weights is not None:

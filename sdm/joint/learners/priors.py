@@ -18,15 +18,15 @@ MOST_INSIDE = 0.1  # of the dual's domain of L1-M³N
 
 @dataclass(frozen=True)
 class LaplacePenalty:
-    """What Laplace MEDN minimises beside its slack: `R(w)`, for a Laplace prior with `λ` for every weight.
+    """The penalty `R(w)` of Laplace MEDN, for a Laplace prior with `λ` for every weight.
 
     `KL(p‖p_0)` of the exact posterior (Zhu & Xing 2009, Corollary 6) has the conjugate `−Σ ln(1 − η²/λ)` (Theorem 5),
-    so that `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
+    so `⟨w⟩ = 2η/(λ − η²)` at the optimum (Corollary 7).
 
-    Their variational algorithm (§5) minimises a bound on it, less its value at zero. With the distribution of the
-    scales at its best the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is convex in w and √Σ together; its least
-    over Σ is at `Σ = (1 + √(1 + 4λw²))/(2λ)`. The conjugate is half of that of the exact posterior: this is half the
-    exact penalty, with 4λ in place of λ.
+    The variational algorithm (§5) minimises an upper bound, here minus its value at zero. With the optimal distribution
+    of the scales the bound on a weight is `√(λ(Σ + w²)) − ½ ln Σ`, which is jointly convex in w and √Σ. Its minimum
+    over Σ is at `Σ = (1 + √(1 + 4λw²))/(2λ)`. The conjugate is half the conjugate of the exact posterior: the penalty
+    is half the exact penalty, with 4λ in place of λ.
     """
 
     lam: Array
@@ -34,12 +34,12 @@ class LaplacePenalty:
 
     @property
     def limit(self) -> Array:
-        """Every `|η_k|` of the dual's domain is below this, `√λ`."""
+        """Return the limit `√λ` of every `|η_k|` in the dual's domain."""
         return np.asarray(np.sqrt(self.lam))
 
     @property
     def share(self) -> float:
-        """Of an exact penalty, whose λ is divided by its square."""
+        """Return the factor of the exact penalty; its λ is divided by the factor's square."""
         return 1.0 if self.exact else 0.5
 
     def value(self, weights: Array) -> float:
@@ -47,7 +47,7 @@ class LaplacePenalty:
         return self.share * divergence(weights, self.lam / self.share**2)
 
     def variance(self, weights: Array) -> Array:
-        """Return the prior variances of the M³N whose quadratic touches `R` at these weights."""
+        """Return the prior variances of the M³N whose quadratic is tangent to `R` at these weights."""
         lam = self.lam / self.share**2
         return (1.0 + np.sqrt(1.0 + lam * weights**2)) / (self.share * lam)
 
@@ -62,11 +62,10 @@ class LaplacePenalty:
 
 @dataclass(frozen=True)
 class AbsoluteValues:
-    """`Σ_k b_k |w_k|`, the penalty of L1-M³N (Zhu & Xing 2009, Appendix A, with b = ½), and its smooth form
-    `(1 − σ) Σ_k b_k √(w_k² + ε²)`.
+    """`Σ_k b_k |w_k|`, the penalty of L1-M³N (Zhu & Xing 2009, Appendix A, with b = ½), and a smooth form of it.
 
-    The slope of the latter is inside the dual's domain `|η_k| ≤ b_k` by a share σ, which leaves room for the rounding
-    of η.
+    The smooth form is `(1 − σ) Σ_k b_k √(w_k² + ε²)`. Its gradient is inside the dual's domain `|η_k| ≤ b_k` by a share
+    σ, which allows for rounding of η.
     """
 
     slope: Array  # b
@@ -74,11 +73,11 @@ class AbsoluteValues:
     inside: float = 0.0  # σ
 
     def value(self, weights: Array) -> float:
-        """Return the penalty without its blur."""
+        """Return the penalty without smoothing."""
         return float(self.slope @ np.abs(weights))
 
     def smooth(self, weights: Array) -> tuple[float, Array, Array]:
-        """Return value, gradient and the diagonal of the curvature, with the blur."""
+        """Return value, gradient and the diagonal of the curvature of the smooth form."""
         root, slope = np.sqrt(weights**2 + self.blur**2), (1.0 - self.inside) * self.slope
         return float(slope @ root), slope * weights / root, slope * self.blur**2 / root**3
 
@@ -90,23 +89,25 @@ class AbsoluteValues:
 
 @dataclass(frozen=True)
 class Quadratic:
-    """`½ wᵀΣ⁻¹w`, that of M³N."""
+    """`½ wᵀΣ⁻¹w`, the penalty of M³N."""
 
     variance: Array
 
     def smooth(self, weights: Array) -> tuple[float, Array, Array]:
-        """Return its value, its gradient, and the diagonal of its curvature."""
+        """Return value, gradient and the diagonal of the curvature."""
         scaled = weights / self.variance
         return 0.5 * float(weights @ scaled), scaled, 1.0 / self.variance
 
     def blurred(self, cost: float, weights: Array) -> "Quadratic":
-        """Return itself."""
+        """Return the penalty unchanged."""
         return self
 
 
 def gaussian_divergence(mean: Array, variance: Array, lam: Array) -> float:
-    """Return the variational bound on `KL(p‖p_0)` of Gaussian posteriors under a Laplace prior: above it, by Jensen's
-    inequality, as `√⟨w²⟩` stands for `⟨|w|⟩`."""
+    """Return the variational bound on `KL(p‖p_0)` of Gaussian posteriors under a Laplace prior.
+
+    It is an upper bound by Jensen's inequality, with `√⟨w²⟩` in place of `⟨|w|⟩`.
+    """
     entropy = 0.5 * np.log(2.0 * np.pi * math.e * variance)
     return float(np.sum(np.sqrt(lam * (variance + mean**2)) - 0.5 * np.log(lam) + np.log(2.0) - entropy))
 
@@ -117,7 +118,7 @@ def posterior_variance(eta: Array, lam: float | Array) -> Array:
 
 
 def shrunk_eta(mean: Array, lam: float | Array) -> Array:
-    """Return the η whose exact posterior mean is `mean`: Corollary 7 turned around."""
+    """Return the η whose exact posterior mean is `mean`, the inverse of Corollary 7."""
     return lam * mean / (1.0 + np.sqrt(1.0 + lam * mean**2))
 
 

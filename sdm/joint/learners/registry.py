@@ -1,4 +1,5 @@
-"""The learners by name, with one strength C for all: the weight of a site's loss against the penalty on the weights."""
+"""The learners by name, with a common strength C: the weight of a site's loss relative to the penalty on the
+weights."""
 
 from dataclasses import dataclass, replace
 
@@ -44,7 +45,7 @@ class Learner:
 
     @property
     def is_crf(self) -> bool:
-        """Whether it maximises a likelihood: its loss is in nats."""
+        """Return whether the learner maximises a likelihood, with a loss in nats."""
         return self.name.startswith("crf")
 
     def fit(
@@ -54,7 +55,7 @@ class Learner:
         bias: NDArray[np.bool_],
         start: LearnedWeights | None = None,
     ) -> LearnedWeights:
-        """Learn the weights; `bias` marks those that are hardly penalised, `start` is a fit to the same sites."""
+        """Fit the weights; `bias` marks weights with a weak penalty, and `start` is a fit to the same sites."""
         expect_one_of("learner", self.name, LEARNERS)
         share = np.count_nonzero(sites.labels >= 0) / sites.n
         limits: Numbers = {"tolerance": self.largest_gap(share) / share}
@@ -78,11 +79,11 @@ class Learner:
 
     @property
     def unit(self) -> str:
-        """The unit of the loss."""
+        """Return the unit of the loss."""
         return "nats" if self.is_crf else "wrong labels"
 
     def largest_gap(self, labels: float) -> float:
-        """Return the largest gap per site to accept, for a number of labels per site."""
+        """Return the largest accepted gap per site, for a number of labels per site."""
         return (NATS if self.is_crf else WRONG) * labels if self.tolerance is None else self.tolerance
 
     def penalties(self, bias: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -94,11 +95,11 @@ class Learner:
     def spread(
         self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], solution: LearnedWeights
     ) -> Array | None:
-        """Return how uncertain every weight is, as a variance: zero where that would only repeat the prior.
+        """Return the variance of every weight; zero where it would only repeat the prior.
 
-        Squared standard errors of a CRF, from the exact curvature. The posterior of Laplace MEDN depends on the sites
-        through its means alone, so a weight of zero has the prior's. That of M³N has the prior's everywhere, and L1-M³N
-        has no posterior: None.
+        For a CRF these are squared standard errors from the exact curvature. The posterior of Laplace MEDN depends on
+        the sites only through its means, so zero weights have the prior's variance. M³N has the prior's variance
+        everywhere, and L1-M³N has no posterior: None.
         """
         if self.is_crf:
             return squared_errors(discriminant, sites, solution.weights, *self.penalties(bias))
@@ -110,7 +111,7 @@ class Learner:
     def bound(
         self, discriminant: Discriminant, sites: LabelledSites, bias: NDArray[np.bool_], solution: LearnedWeights
     ) -> MarginBound | None:
-        """Return the PAC-Bayes estimate of wrong labelings at new sites; None for learners without a posterior."""
+        """Return the PAC-Bayes estimate of wrong labellings at new sites; None for learners without a posterior."""
         if self.name not in ("m3n", "laplace") or solution.variance is None:
             return None
         wide, weights = np.where(bias, BIAS_SCALE, 1.0), solution.weights
@@ -123,7 +124,7 @@ class Learner:
         return pac_bayes(discriminant, sites, weights, away)
 
     def _variance_at_zero(self, scale: Array) -> Array:
-        """Return the posterior variance of weights whose mean is zero: the sites do not inform them."""
+        """Return the posterior variance of weights with mean zero, which the sites do not inform."""
         if self.method == "exact" or self.rounds is None:
             return (2.0 if self.method == "exact" else 1.0) * scale / self.lam
         variance = scale.copy()

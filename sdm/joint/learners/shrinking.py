@@ -1,8 +1,8 @@
-"""Max-margin learners that shrink weights which help little: Laplace MEDN (Zhu & Xing 2009) and L1-M³N.
+"""Max-margin learners that shrink unimportant weights: Laplace MEDN (Zhu & Xing 2009) and L1-M³N.
 
 The prior of Laplace MEDN is `Π_k (√λ/2) exp(−√λ |w_k|)`. Its posterior, exact or variational, and L1-M³N are the optima
-of convex problems whose penalties `sdm.joint.learners.priors` has. Laplace MEDN is solved by rounds of M³N problems,
-each from where the one before ended, until the duality gap of the problem itself, not of the round, is small enough.
+of convex problems with the penalties in `sdm.joint.learners.priors`. Laplace MEDN is solved by a sequence of M³N
+problems, each started from the previous one. It ends when the duality gap of the original problem is small enough.
 """
 
 from dataclasses import replace
@@ -28,7 +28,7 @@ IDLE = 0.99  # of the largest slope of the blurred penalty: a weight with less i
 
 
 class Limits(NamedTuple):
-    """Where a learner starts, and when it stops."""
+    """The start and the stopping rule of a learner."""
 
     tolerance: float = 1e-3
     max_steps: int = 500
@@ -49,11 +49,11 @@ def fit_laplace(
     rounds: int | None = None,
     limits: Limits = DEFAULT,
 ) -> LearnedWeights:
-    """Learn the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
+    """Fit the posterior means and variances of all weights, with penalty `c` on the slack and prior variance 2/λ.
 
     `scale` multiplies the prior variance of single weights (a bias should hardly be shrunk); it is one in Zhu & Xing
-    2009. With `rounds` the variational algorithm stops after that number of steps of their Algorithm 1 (they take 3),
-    wherever it is; its gap is then that of the whole problem too, and may be large.
+    2009. With `rounds` the variational algorithm stops after that number of steps of their Algorithm 1 (they use 3).
+    The gap is then of the complete problem, and may be large.
     """
     expect_one_of("method", method, METHODS)
     prior = LaplacePenalty(lam / scale, exact=method == "exact")
@@ -81,10 +81,11 @@ def fit_l1_m3n(
     tolerance: float = 1e-3,
     max_steps: int = 500,
 ) -> LearnedWeights:
-    """Learn L1-M³N: `min ½ Σ_k |w_k| / √scale_k + C Σ_i ξ_i` (Zhu & Xing 2009, Appendix A, where scale is one).
+    """Fit L1-M³N: `min ½ Σ_k |w_k| / √scale_k + C Σ_i ξ_i` (Zhu & Xing 2009, Appendix A, with scale one).
 
-    Newton's method on the problem with a soft maximum and blurred absolute values. The Gibbs distributions of the sites
-    are dual points, scaled into the dual's domain `|η_k| ≤ ½/√scale_k`. Weights that the dual holds at zero are zero.
+    The method is Newton's, with a soft maximum and smooth absolute values. The Gibbs distributions of the sites are
+    dual points, scaled into the dual's domain `|η_k| ≤ ½/√scale_k`. Weights with a small gradient in the dual are set
+    to zero.
     """
     if discriminant.size > MOST_WEIGHTS:
         raise OptionError(
@@ -132,8 +133,10 @@ def shrink(
     start: Dual | None = None,
     max_steps: int = 500,
 ) -> LearnedWeights:
-    """Minimise `R(w) + C Σ_i ξ_i` to a gap of `tolerance` wrong labels per label; the first M³N has the variances
-    `first`."""
+    """Minimise `R(w) + C Σ_i ξ_i` to a gap of `tolerance` wrong labels per label.
+
+    The first M³N has the variances `first`.
+    """
     problem = MarginProblem(discriminant, sites, c, first, tolerance)
     variance, dual, iterations, room = first, start, 0, WITHIN * tolerance
     for _ in range(MOST_ROUNDS):
@@ -151,10 +154,9 @@ def shrink(
 
 
 def certify(solution: MarginSolution, problem: MarginProblem, prior: LaplacePenalty) -> tuple[float, float]:
-    """Return the objective at the weights of a round, and its proved distance from the optimum in wrong labels per
-    label.
+    """Return the objective at the weights of a round, and its duality gap in wrong labels per label.
 
-    The round's own η may leave the domain of the dual; all of α is then scaled towards the true labels, where η is 0.
+    The η of the round may be outside the domain of the dual. Then α is scaled towards the true labels, where η is 0.
     """
     primal, eta = prior.value(solution.weights) + problem.c * solution.slack, problem.largest(solution.eta)
     reach = float(np.max(eta / prior.limit, initial=0.0))

@@ -1,10 +1,10 @@
-"""The max-margin problem by Newton's method on its smoothed form.
+"""Newton's method on a smoothed max-margin problem.
 
-With `μ ln Σ_y exp(·/μ)` in place of `max_y` the primal is smooth, and the Gibbs distributions of the sites, at the
-temperature μ, are a feasible point of the dual: at the smoothed optimum the gap between the two is at most `C μ` times
-their entropy. A large C hardly slows it down; μ falls step by step until its part of the gap is less than the gap that
-is to be reached. Up to 1,000 weights, each step solves with the exact curvature (`sdm.joint.curvature`). With more, it
-takes conjugate gradients, whose products with the curvature are differences of gradients.
+With `μ ln Σ_y exp(·/μ)` in place of `max_y` the primal is smooth. The Gibbs distributions of the sites at the
+temperature μ are a feasible point of the dual. At the smoothed optimum the gap between the two is at most `C μ` times
+their entropy. A large C hardly slows the method down. μ decreases until its part of the gap is below the tolerance. Up
+to 1,000 weights, each step solves with the exact curvature (`sdm.joint.curvature`). Above, it uses conjugate gradients,
+with differences of gradients as products.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ FLAT = 1e-12  # of the trace: added to the curvature, which may be zero in some 
 
 @dataclass(frozen=True)
 class Point:
-    """Weights, the sites' distributions there, and value and gradient of the smoothed primal."""
+    """Weights, the distributions of the sites, and value and gradient of the smoothed primal."""
 
     weights: Array
     marginals: Marginals
@@ -61,7 +61,7 @@ class SmoothedMargin:
         self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
 
     def at(self, weights: Array, mu: float) -> Point:
-        """Evaluate."""
+        """Evaluate the problem at weights and a temperature."""
         d, x = self.discriminant, self.sites.x
         unary = (d.unary(weights, x) + self.wrong) / mu
         fitted = marginals(d.forest, unary, d.table(weights) / mu, self.states)
@@ -71,7 +71,7 @@ class SmoothedMargin:
         return Point(weights, fitted, value + self.c * slack, gradient + self.c * (moments - self.truth))
 
     def newton(self, at: Point, mu: float) -> Array:
-        """Return Newton's direction."""
+        """Return the Newton direction."""
         bend = self.penalty.smooth(at.weights)[2]
         if at.weights.size > LARGEST:
             return self._by_conjugate_gradients(at, mu, bend)
@@ -80,7 +80,7 @@ class SmoothedMargin:
         return np.asarray(np.linalg.solve(hessian, -at.gradient), dtype=np.float64)
 
     def _by_conjugate_gradients(self, at: Point, mu: float, bend: Array) -> Array:
-        """Return Newton's direction without a matrix of the weights."""
+        """Return the Newton direction without a matrix."""
         diagonal = (self.c / mu) * variances(self.discriminant, self.sites, at.marginals) + bend
         diagonal += FLAT * diagonal.sum()
 
@@ -92,7 +92,7 @@ class SmoothedMargin:
         return conjugate_gradients(product, -at.gradient, lambda r: r / diagonal, exact=False)
 
     def search(self, at: Point, direction: Array, mu: float) -> Point | None:
-        """Halve the step until the value drops enough; None if it does not."""
+        """Halve the step until the value decreases enough, else return None."""
         slope = float(at.gradient @ direction)
 
         def enough(new: Point, length: float) -> bool:
@@ -104,10 +104,10 @@ class SmoothedMargin:
 
 
 def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: float) -> Iterator[Point]:
-    """Yield one point per Newton step, nearer and nearer to the optimum of the problem that is not smoothed.
+    """Yield one point per Newton step, converging to the optimum of the problem without smoothing.
 
-    The weights to begin with are `gap` wrong labels per label from the optimum, and μ starts accordingly; it falls
-    until its own part is less than the `target`. Steps at this μ end where rounding does not allow any more.
+    The initial weights are `gap` wrong labels per label from the optimum, which determines the initial μ. μ decreases
+    until its part of the gap is below `target`. Steps at this μ end when rounding prevents progress.
     """
     goal = SHARE * target * problem.c * problem.labels
     mu = float(np.clip(10.0 * gap, LEAST, START))
@@ -141,9 +141,9 @@ def approach(
     max_steps: int,
     gap_with: Callable[[Point], float],
 ) -> None:
-    """Take Newton steps until `gap_with`, called with every point, returns the tolerance or less.
+    """Take Newton steps until `gap_with`, called with every point, returns at most the tolerance.
 
-    Where rounding does not allow this gap, look for a few times as much, until there is one that it allows.
+    If rounding prevents this gap, increase the tolerance until it is reached.
     """
     steps = 0
     while steps < max_steps and tolerance < MOST:
@@ -155,7 +155,7 @@ def approach(
 
 
 def _entropy(problem: SmoothedMargin, at: Point, mu: float) -> float:
-    """Return the sum of the entropies of the sites' distributions: `Σ ln Z` less the expected scores."""
+    """Return the entropies of the sites' distributions, summed: `Σ ln Z` minus the expected scores."""
     d = problem.discriminant
     moments = d.moments(problem.sites.x, at.marginals.nodes, at.marginals.edges, problem.states)
     known = problem.states >= 0

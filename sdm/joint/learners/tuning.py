@@ -1,6 +1,6 @@
-"""C, λ and the spread of a random effect by cross-validation: the setting with the least loss at held-out sites.
+"""Choose C, λ and the spread of a random effect by cross-validation with the least held-out loss.
 
-That is the joint log loss for a conditional random field, and the share of wrong labels for a max-margin learner.
+The loss is the joint log loss for a conditional random field, and the share of wrong labels for a max-margin learner.
 """
 
 import logging
@@ -28,7 +28,7 @@ BY_LOG_LOSS, BY_HAMMING = "log loss per site", "wrong labels"
 
 @dataclass(frozen=True)
 class Trials:
-    """What all trial fits of a model share: sites that are held out in folds, those of a group together."""
+    """The data that all trial fits of a model share; rows of one group are held out together."""
 
     discriminant: Discriminant
     sites: LabelledSites
@@ -46,7 +46,7 @@ class Trials:
 
 
 def held_out_loss(learner: Learner, discriminant: Discriminant, weights: Array, test: LabelledSites) -> float:
-    """Return the criterion of the choice, summed over sites: joint log loss of a CRF, wrong labels of the others."""
+    """Return the held-out loss, summed over sites: joint log loss of a CRF, number of wrong labels of the others."""
     if learner.is_crf:
         return float(LogLoss(discriminant, test).details(weights).site_losses.sum())
     unary, table = discriminant.unary(weights, test.x), discriminant.table(weights)
@@ -59,10 +59,10 @@ def cross_validate_settings(
 ) -> Array:
     """Return the held-out loss of every `(C, λ)` in `grid`, summed over all folds.
 
-    Each setting starts from where the one before ended, so grids are best given from strong regularisation to weak.
-    When `patience` settings in a row are worse than the best, the rest is not tried, and its loss is NaN. Those before
-    the `first` are tried backwards, and only if it is the best of the others. Fits that do not converge are named in a
-    warning, with the title of the model.
+    Each setting starts from the previous fit, so grids should go from strong regularisation to weak. After `patience`
+    consecutive settings that are worse than the best, the search ends, and the remaining losses are NaN. Settings
+    before `first` are tried backwards, and only if `first` is better than the others. A warning lists fits that do not
+    converge, with the title of the model.
     """
     sites, title, folds = trials.sites, trials.title, trials.draw_folds()
     parts = [(sites.take(folds != fold), sites.take(folds == fold)) for fold in np.unique(folds)]
@@ -100,7 +100,7 @@ def cross_validate_settings(
 def choose_regularization(
     trials: Trials, learner: Learner, grid: Sequence[tuple[float, float]], patience: int | None = None, first: int = 0
 ) -> tuple[Learner, list[Row]]:
-    """Return the learner with the best setting of `grid` (the first of equal ones), and the loss of each."""
+    """Return the learner with the best setting of `grid` (the first one for ties), and the loss of each setting."""
     sites, total = trials.sites, cross_validate_settings(trials, learner, grid, patience, first)
     c, lam = grid[int(np.nanargmin(total))]
     measure, scale = (BY_LOG_LOSS, sites.n) if learner.is_crf else (BY_HAMMING, np.count_nonzero(sites.labels >= 0))
@@ -113,13 +113,13 @@ def choose_regularization(
 
 
 def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
-    """Return the share of known labels that are predicted wrongly."""
+    """Return the share of observed labels with a wrong prediction."""
     known = labels >= 0
     return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
 
 
 def choose_spread(trials: Trials, learner: Learner, levels: Levels, patience: int) -> tuple[float, list[Row]]:
-    """Return the best σ of those to try, and the loss of each; no more are tried when `patience` in a row were worse.
+    """Return the best candidate for σ, and the loss of each; stop after `patience` consecutive worse ones.
 
     The sites of the trials are without levels.
     """

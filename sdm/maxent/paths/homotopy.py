@@ -1,12 +1,13 @@
-"""The entire relaxation path of a maximum entropy problem (Dubiner & Singer 2011).
+"""The complete relaxation path of a maximum entropy problem (Dubiner & Singer 2011).
 
-Atoms `j` (strata, letters …) with multiplicity `m_j`, prior `u_j` and observed share `q_j`, each a copy's. For every
-tolerance `1/ν` the distribution nearest to the prior within that tolerance of what was observed,
+Atoms `j` (strata, letters …) have a multiplicity `m_j`, a prior `u_j` and an observed share `q_j`, both per copy. For
+every tolerance `1/ν`, the solution is the distribution nearest to the prior within that tolerance of the observed
+shares,
 
-    min Σ m_j p_j ln(p_j / u_j)   with   Σ m_j p_j = 1,   |p_j − q_j| ≤ 1/ν,
+    min Σ m_j p_j ln(p_j / u_j)   with   Σ m_j p_j = 1,   |p_j − q_j| ≤ 1/ν .
 
-is `p_j = q_j + F(μ u_j − ν q_j)/ν`, `F` capping at ±1, with one number μ for all atoms. μ(ν) is piecewise linear: its
-breakpoints, and which atom goes from one of the sets I₋, I₀, I₊ to the next at each, are the whole path.
+It is `p_j = q_j + F(μ u_j − ν q_j)/ν`, with `F` limited to ±1 and one number μ for all atoms. μ(ν) is piecewise linear.
+The path consists of its breakpoints, and of the atom that moves between the sets I₋, I₀, I₊ at each.
 """
 
 from collections.abc import Callable
@@ -36,13 +37,13 @@ class Atoms:
 
     @property
     def n(self) -> int:
-        """How many atoms there are."""
+        """Return the number of atoms."""
         return int(self.u.size)
 
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The solution at one ν: the distribution (a copy's share of each atom), μ, and the sets as −1, 0 or 1."""
+    """The solution at one ν: the distribution (per copy of each atom), μ, and the sets as −1, 0 or 1."""
 
     nu: float
     mu: float
@@ -51,8 +52,11 @@ class Relaxation:
 
 
 def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
-    """Check a problem and scale `u` and `q` so that `Σ m u = Σ m q = 1`: prior (positive) and observed share (zero or
-    positive) of one copy of each atom, and how many copies it stands for (one by default)."""
+    """Check a problem and scale `u` and `q` so that `Σ m u = Σ m q = 1`.
+
+    Arguments are the prior (positive) and observed share (non-negative) of one copy of each atom, and the number of
+    copies (one by default).
+    """
     prior, observed = np.array(u, dtype=np.float64), np.array(q, dtype=np.float64)
     copies = np.ones_like(prior) if m is None else np.array(m, dtype=np.float64)
     if prior.ndim != 1 or not prior.size or prior.shape != observed.shape or prior.shape != copies.shape:
@@ -73,7 +77,7 @@ def make_atoms(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> Atoms:
 
 @dataclass(frozen=True)
 class RelaxationPath:
-    """Every breakpoint of μ(ν), in rising order, and what moves at each; several moves can share a point."""
+    """All breakpoints of μ(ν), in rising order, and the moves; several moves can have the same breakpoint."""
 
     atoms: Atoms
     nu: Array = field(repr=False)
@@ -84,23 +88,23 @@ class RelaxationPath:
 
     @cached_property
     def knots(self) -> tuple[Array, Array]:
-        """ν and μ of the distinct breakpoints, (0, 0) first."""
+        """Return ν and μ of the distinct breakpoints, (0, 0) first."""
         nu, mu = np.concatenate([[0.0], self.nu]), np.concatenate([[0.0], self.mu])
         last = np.append(nu[1:] > nu[:-1] * (1 + SAME), True)
         return nu[last], mu[last]
 
     @property
     def n_segments(self) -> int:
-        """How many linear pieces μ(ν) has, the last of infinite length."""
+        """Return the number of linear pieces of μ(ν), including the infinite last one."""
         return int(self.knots[0].size)
 
     @property
     def complete(self) -> bool:
-        """Whether I₀ is empty in the end, so that the path ends at a finite ν∞ (its last breakpoint)."""
+        """Return whether I₀ is empty at the end, so that the path ends at a finite ν∞ (its last breakpoint)."""
         return bool(np.all(self.signs(np.inf)))
 
     def mu_at(self, nu: ArrayLike) -> Array:
-        """Return μ(ν); beyond the last breakpoint on the line that goes on from it."""
+        """Return μ(ν), with linear extrapolation beyond the last breakpoint."""
         at = np.asarray(nu, dtype=np.float64)
         knots, values = self.knots
         beyond = np.maximum(at - knots[-1], 0.0)
@@ -118,12 +122,12 @@ class RelaxationPath:
         return solution_near(self.atoms, nu, lambda nu: float(self.mu_at(nu)))
 
     def p(self, nu: float) -> Array:
-        """Return the distribution at ν (of one copy of each atom): the prior at 0, what was observed at infinity."""
+        """Return the distribution at ν (per copy of each atom): the prior at 0, the observed shares at infinity."""
         return self.solution(nu).p
 
 
 def track_path(u: ArrayLike, q: ArrayLike, m: ArrayLike | None = None) -> RelaxationPath:
-    """Follow the whole path (§6; for equal priors §7).
+    """Follow the complete path (§6; for equal priors §7).
 
     Parameters
     ----------
@@ -166,7 +170,7 @@ def _follow_uniform(u: Array, q: Array, m: Array, sign: Signs, sums: Array, coun
 
 
 def _follow(u: Array, q: Array, m: Array, sign: Signs, sums: Array, counts: NDArray[np.int64]) -> Moves:
-    """Track any prior, in chunks of as many moves as there are atoms."""
+    """Track any prior, in chunks with as many moves as atoms."""
     point = np.zeros(2)
     chunks: list[Moves] = []
     while True:
@@ -179,14 +183,14 @@ def _follow(u: Array, q: Array, m: Array, sign: Signs, sums: Array, counts: NDAr
 
 
 def _slope(sums: Array, counts: NDArray[np.int64], nu: Array, mu: Array) -> float:
-    """Return the slope of μ(ν) after the last move: `Q/U`, or along the ray from the origin where I₀ is empty."""
+    """Return the slope of μ(ν) after the last move: `Q/U`, or along the ray from the origin if I₀ is empty."""
     if counts[0]:
         return float((sums[4] + sums[5]) / (sums[2] + sums[3]))
     return float(mu[-1] / nu[-1])
 
 
 def _settle(path: RelaxationPath, sums: Array, counts: NDArray[np.int64]) -> RelaxationPath:
-    """Add the moves of atoms that end on a border: all of I₀ at ν∞, or atoms that run along it and never cross."""
+    """Add the final moves of atoms on a border: all of I₀ at ν∞, or atoms that follow the border and never cross it."""
     left = np.flatnonzero(path.signs(np.inf) == 0)
     if not path.nu.size or not left.size:
         return path
@@ -203,8 +207,10 @@ def _settle(path: RelaxationPath, sums: Array, counts: NDArray[np.int64]) -> Rel
 
 
 def solution_near(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> Relaxation:
-    """Return the solution at ν from μ, once the last digits of μ are mended. The prior is that at no constraint at all
-    (ν = 0), and what was observed at no tolerance (ν = ∞)."""
+    """Return the solution at ν from μ, after a correction of the last digits of μ.
+
+    Without constraints (ν = 0) it is the prior, and without tolerance (ν = ∞) the observed shares.
+    """
     if not nu >= 0.0:
         raise OptionError(f"nu={nu!r}: expected zero or more (the tolerance is 1/nu)")
     if nu == 0.0 or np.isinf(nu):
@@ -217,7 +223,7 @@ def solution_near(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> R
 
 
 def _balance(u: Array, q: Array, m: Array, nu: float, mu: float) -> tuple[float, float]:
-    """Return G(ν, μ) = Σ m F(μu − νq), summed without rounding, and its slope U."""
+    """Return G(ν, μ) = Σ m F(μu − νq), summed exactly, and its slope U."""
     z = mu * u - nu * q
     inside = np.abs(z) < 1.0
     return fsum(m * np.clip(z, -1.0, 1.0)), float(m[inside] @ u[inside])

@@ -1,16 +1,15 @@
-"""Fits for every multiplier of the l1 penalty, with a gap that is proved between the fits too.
+"""Fits for all multipliers of the l1 penalty, with a certified gap also between the fits.
 
-With penalties `t·β`, the objective of fixed weights, `F_t(λ) = F₀(λ) + t Σ β|λ|`, is a line in the multiplier `t`. The
-optimum `F*(t)` is the least of such lines, so it is concave: between two fits at `a > b` it is at most the lower of
-their lines, and at least the chord of what their certificates prove at `a` and at `b`. So the better of the two is
-within
+With penalties `t·β`, the objective of fixed weights, `F_t(λ) = F₀(λ) + t Σ β|λ|`, is linear in the multiplier `t`. The
+optimum `F*(t)` is the minimum of such lines, so it is concave. Between two fits at `a > b` it is at most the lower of
+their lines, and at least the chord of their certified lower bounds. So the better fit is within
 
     min(F_a − (a − t) N_a, F_b + (t − b) N_b) − [θ (F_a − gap_a) + (1 − θ) (F_b − gap_b)],   t = θ a + (1 − θ) b,
 
-of the optimum, with `N = Σ β|λ|`. That is largest where the two lines meet. Fits go down from the multiplier at which
-every weight is zero, each step as long as the last curvature `ΔN/Δt` lets expect; where the proof fails, a fit is put
-where the lines meet. (A single fit proves something beyond itself too, by mixing in more of the sample as `t` falls: on
-Bradypus its steps would be some ten times shorter.)
+of the optimum, with `N = Σ β|λ|`. The bound is largest at the intersection of the two lines. Fits start at the
+multiplier where all weights are zero, and follow decreasing multipliers. Step lengths are predicted from the last
+curvature `ΔN/Δt`. If the bound is too large, a fit is inserted at the intersection. (A single fit also implies a bound
+nearby, by mixing in more of the sample as `t` decreases. On Bradypus its steps would be about ten times shorter.)
 """
 
 from collections.abc import Callable
@@ -48,17 +47,17 @@ class Knot:
 
     @property
     def gain(self) -> float:
-        """The regularised gain."""
+        """Return the regularised gain."""
         return -self.objective
 
     @property
     def unregularized_gain(self) -> float:
-        """The gain over the sample without the penalty, as Java Maxent prints it."""
+        """Return the gain over the sample without the penalty, as Java Maxent prints it."""
         return self.multiplier * self.penalty - self.objective
 
     @property
     def n_nonzero(self) -> int:
-        """How many features have a weight."""
+        """Return the number of features with a nonzero weight."""
         return int(np.count_nonzero(self.weights))
 
     def objective_at(self, multiplier: float) -> float:
@@ -68,24 +67,24 @@ class Knot:
 
 @dataclass(frozen=True)
 class CertifiedPath:
-    """Fits from the empty model down, and what they prove for every multiplier between."""
+    """Fits from the empty model down, with bounds for every multiplier between them."""
 
     knots: tuple[Knot, ...]  # falling; the first has no weight, and is the optimum for every larger multiplier too
     epsilon: float  # the gap that was asked for
 
     @property
     def multipliers(self) -> Array:
-        """The multipliers of the fits, falling."""
+        """Return the multipliers of the fits, falling."""
         return np.array([knot.multiplier for knot in self.knots])
 
     @property
     def gap(self) -> float:
-        """The largest proved gap of the whole path."""
+        """Return the largest certified gap of the path."""
         return max([knot.gap for knot in self.knots] + [pair_gap(a, b)[0] for a, b in pairwise(self.knots)])
 
     @property
     def certified(self) -> bool:
-        """Whether the gap is within `epsilon` everywhere."""
+        """Return whether the gap is within `epsilon` everywhere."""
         return self.gap <= self.epsilon
 
     def coefficients(self) -> Array:
@@ -93,7 +92,7 @@ class CertifiedPath:
         return np.array([knot.weights for knot in self.knots])
 
     def at(self, multiplier: float) -> tuple[Knot, float]:
-        """Return the fit that serves a multiplier, the better of its two neighbours, and its proved gap there."""
+        """Return the better neighbouring fit of a multiplier, and its certified gap there."""
         t = float(multiplier)
         smallest = self.knots[-1].multiplier
         if not t >= smallest * (1 - 1e-12):
@@ -119,12 +118,11 @@ def follow_path(
     max_iterations: int = 500,
     progress: Callable[[int, float], None] | None = None,
 ) -> CertifiedPath:
-    """Fit from the empty model down to the multiplier `smallest` so that nowhere between the gap exceeds `epsilon`
-    nats.
+    """Fit from the empty model down to the multiplier `smallest`, with a gap of at most `epsilon` nats everywhere.
 
-    `sample` is the empirical distribution as a probability on cells, `beta` the regularisation weights at multiplier
-    one. A fit that does not reach its gap within `max_iterations` is kept with the one that it has, and `certified`
-    tells. `progress` is called with the number of fits and the multiplier reached.
+    `sample` is the empirical distribution as a probability on cells, and `beta` the penalties at multiplier one. A fit
+    that does not reach its gap within `max_iterations` is included, and `certified` may then be False. `progress` is
+    called with the number of fits and the current multiplier.
     """
     if not epsilon > 0.0 or not np.isfinite(epsilon):
         raise OptionError(f"epsilon={epsilon!r}: expected a positive gap in nats, such as 1e-3")
@@ -163,7 +161,7 @@ def follow_path(
 
 
 def pair_gap(a: Knot, b: Knot) -> tuple[float, float]:
-    """Return the largest gap that two neighbours (the first of larger multiplier) leave between them, and where."""
+    """Return the largest gap between two neighbours (the first of larger multiplier), and its multiplier."""
     meet = b.multiplier
     if b.penalty > a.penalty:
         meet = (a.objective_at(0.0) - b.objective_at(0.0)) / (b.penalty - a.penalty)
@@ -173,12 +171,12 @@ def pair_gap(a: Knot, b: Knot) -> tuple[float, float]:
 
 
 def _room(a: Knot, b: Knot, meet: float) -> bool:
-    """Tell whether a fit can be put between two others, apart from both."""
+    """Return whether a fit can be inserted between two others, apart from both."""
     return min(a.multiplier - meet, meet - b.multiplier) > SHORTEST * b.multiplier
 
 
 def _lower_bound(a: Knot, b: Knot, t: float) -> float:
-    """Return the chord of what two fits prove of the optimum."""
+    """Return the chord of the certified lower bounds of two fits."""
     share = (t - b.multiplier) / (a.multiplier - b.multiplier)
     return share * (a.objective - a.gap) + (1.0 - share) * (b.objective - b.gap)
 

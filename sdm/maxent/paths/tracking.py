@@ -1,13 +1,13 @@
 """Kernels that follow μ(ν) from one breakpoint to the next (Dubiner & Singer 2011, §6 and §7).
 
-Each atom `j` has the value `z_j = μ u_j − ν q_j`; it is in I₊, I₀ or I₋ as `z_j` is above 1, between, or below −1. On
-a segment `μ U − ν Q + M = 0`, so the atom crosses `s = ±1` at `ν_j = (M u_j + s U) / (Q u_j − U q_j)`, upwards where
-the denominator is positive. The smallest such `ν_j` ends the segment.
+Each atom `j` has the value `z_j = μ u_j − ν q_j`. It is in I₊, I₀ or I₋ if `z_j` is above 1, between −1 and 1, or below
+−1. On a segment `μ U − ν Q + M = 0`, so the atom crosses `s = ±1` at `ν_j = (M u_j + s U) / (Q u_j − U q_j)`, upwards
+if the denominator is positive. The smallest such `ν_j` ends the segment.
 
-Any prior: every atom is looked at for every segment. Uniform prior: atoms leave I₀ in the order of q, from both ends.
+For a general prior, every segment checks all atoms. For a uniform prior, atoms leave I₀ in the order of q, from both
+ends.
 
-The sums M, U, Q are kept in twice the working precision, so that what is left of them after a million changes is
-that of the atoms left.
+The sums M, U, Q are stored in twice the working precision, so that they remain accurate after a million changes.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ NONE = -1  # in place of an atom: there is none left to move
 
 @jit
 def _add(sums, k, x):  # type: ignore[no-untyped-def]
-    """Add x to the sum kept in sums[k] and, what rounding took from it, in sums[k + 1]."""
+    """Add x to the sum in sums[k], and its rounding error to sums[k + 1]."""
     old = sums[k]
     new = old + x
     part = new - old
@@ -36,8 +36,10 @@ def _add(sums, k, x):  # type: ignore[no-untyped-def]
 
 @jit
 def total_sums(u, q, m, sign, sums):  # type: ignore[no-untyped-def]
-    """Set `sums` to M, U, Q and the multiplicity of I₀ (with remainders) of the sets in `sign`; return |I₀|, and how
-    many of it have q > 0."""
+    """Set `sums` to M, U, Q and the multiplicity of I₀ (with remainders) for the sets in `sign`.
+
+    Return |I₀| and the number of its atoms with q > 0.
+    """
     sums[:] = 0.0
     inside, positive = 0, 0
     for j in range(u.size):
@@ -54,7 +56,7 @@ def total_sums(u, q, m, sign, sums):  # type: ignore[no-untyped-def]
 
 @jit
 def move(u, q, m, sign, j, step, sums, counts):  # type: ignore[no-untyped-def]
-    """Move atom j by one set up or down; keep the sums and counts of I₀ (all, and those with q > 0) up to date."""
+    """Move atom j by one set up or down, and update the sums and counts of I₀ (all atoms, and atoms with q > 0)."""
     side = 1.0 if sign[j] != 0 else -1.0  # into I₀ or out of it
     sign[j] += step
     _add(sums, 0, step * m[j])
@@ -71,13 +73,13 @@ def move(u, q, m, sign, j, step, sums, counts):  # type: ignore[no-untyped-def]
 
 @jit
 def ended(sums, counts):  # type: ignore[no-untyped-def]
-    """Tell whether the path is at ν∞: I₀ is empty, or all of it is on one border, for M = −Σ m z with |z| ≤ 1."""
+    """Return whether the path is at ν∞: I₀ is empty, or all of it is on one border, for M = −Σ m z with |z| ≤ 1."""
     return counts[0] == 0 or abs(sums[0] + sums[1]) >= (1.0 - BORDER) * (sums[6] + sums[7])
 
 
 @jit
 def _crossing(u, q, sign, big_m, big_u, big_q):  # type: ignore[no-untyped-def]
-    """Return the ν at which an atom next leaves its set, and its step up or down; step 0 if it never does."""
+    """Return the ν at which an atom next leaves its set, and its step up or down; step 0 if it never leaves."""
     up, down = big_q * u, big_u * q
     slope = up - down
     if abs(slope) <= PARALLEL * (up + down):
@@ -91,7 +93,7 @@ def _crossing(u, q, sign, big_m, big_u, big_q):  # type: ignore[no-untyped-def]
 
 @jit
 def _height(u, q, border, nu, big_m, big_u, big_q):  # type: ignore[no-untyped-def]
-    """Return μ where the segment meets an atom's border at ν, from the atom's line or its own: what loses less."""
+    """Return μ at the intersection of the segment with an atom's border at ν, by the more accurate of two formulas."""
     if (q * nu + 1.0) * big_u < (big_q * nu + abs(big_m)) * u:
         return (q * nu + border) / u
     return (big_q * nu - big_m) / big_u
@@ -99,9 +101,11 @@ def _height(u, q, border, nu, big_m, big_u, big_q):  # type: ignore[no-untyped-d
 
 @jit
 def _next(u, q, sign, sums, nu, mu):  # type: ignore[no-untyped-def]
-    """Return the atom that leaves its set first (or NONE), its step, and the ν and μ of it. Of atoms that leave at the
-    same point those on the border +1 go first: the slope then settles (each of them raises it, each on the border −1
-    lowers it, and no choice comes twice)."""
+    """Return the first atom to leave its set (or NONE), its step, and the ν and μ of the move.
+
+    For ties, atoms on the border +1 move first. Then the slope settles: each of them increases it, each on the border
+    −1 decreases it, and no state repeats.
+    """
     big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
     best, best_step, best_upper, best_nu = NONE, 0, False, np.inf
     for j in range(u.size):
@@ -117,7 +121,7 @@ def _next(u, q, sign, sums, nu, mu):  # type: ignore[no-untyped-def]
 
 @jit
 def track(u, q, m, sign, sums, counts, point, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
-    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state go on from there."""
+    """Write moves until the path ends or the arrays are full; `point` (ν, μ) and the state continue from there."""
     for k in range(nu_out.size):
         if ended(sums, counts):
             return DONE, k
@@ -132,7 +136,7 @@ def track(u, q, m, sign, sums, counts, point, nu_out, mu_out, atom_out, step_out
 
 @jit
 def track_uniform(u, q, m, sign, sums, counts, nu_out, mu_out, atom_out, step_out):  # type: ignore[no-untyped-def]
-    """Write the moves of a uniform prior, atoms in falling order of q: the ends of what is left leave I₀ (§7)."""
+    """Write the moves of a uniform prior, for atoms in falling order of q: both ends of I₀ leave it (§7)."""
     top, bottom = 0, q.size - 1
     nu, mu = 0.0, 0.0
     k = 0

@@ -1,7 +1,7 @@
-"""One weight at a time: the best change of each weight under the lower bounds of SUMMET and PLUMMET.
+"""Coordinate steps: the best change of each weight under the lower bounds of SUMMET and PLUMMET.
 
-Dudík, Phillips & Schapire (2007) bound the change of `Q` when `δ` is added to weight `j`, with `q = p[f_j]`, `μ =
-π̃[f_j]` and `P` the penalty on the weight, from below by
+Dudík, Phillips & Schapire (2007) bound the change of `Q` when `δ` is added to weight `j`. With `q = p[f_j]`, `μ =
+π̃[f_j]` and the penalty `P` on the weight, the lower bounds are
 
 - SUMMET, eq. (24): `−ln(1 + (e^δ − 1) q) + δμ − P(λ + δ) + P(λ)`;
 - PLUMMET, eq. (40): `−q(e^δ − 1) + δμ − P(λ + δ) + P(λ)`.
@@ -26,7 +26,7 @@ _NONE, _L1, _SMOOTHED, _L2SQ, _ELASTIC = CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, C
 
 @jit
 def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain):  # type: ignore[no-untyped-def]
-    """Fill in the best change of every weight, and what the bound promises for it."""
+    """Fill in the best change of every weight, and its lower bound of the gain."""
     for j in range(q.size):
         delta[j], gain[j] = 0.0, 0.0
         if q[j] <= 0.0 or (bound == SELECTIVE and q[j] >= 1.0):
@@ -48,10 +48,12 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
 
 @jit
 def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
-    """Fig. 3 and 5: δ₊ if it leaves the weight positive, δ₋ if negative, else the weight becomes zero. Without a
-    penalty a feature that no presence has, or every one, has no best change: the farther the better. Appendix G takes
-    the cells away that such a feature tells from the presences; here its weight is at least doubled until they have no
-    mass to speak of, which is the same in the limit."""
+    """Return the step of Fig. 3 and 5: δ₊ if it makes the weight positive, δ₋ if negative, else the step to zero.
+
+    Without a penalty, features with mean 0 or 1 at the presences have no best change, because larger weights are always
+    better. Appendix G removes the cells that such a feature separates from the presences. Here its weight is at least
+    doubled until these cells have a negligible mass, which is the same in the limit.
+    """
     for sign in (1.0, -1.0):
         target = mu - sign * beta
         odds = 1.0 - target if bound == SELECTIVE else 1.0
@@ -71,7 +73,7 @@ def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
 
 @jit
 def _penalty(z, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
-    """U*_π̃ of one weight."""
+    """Return U*_π̃ of one weight."""
     if code == _NONE:
         return 0.0
     if code == _SMOOTHED:
@@ -85,7 +87,8 @@ def _penalty(z, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
 
 @jit
 def _slope(bound, z, q, mu, lam, code, beta, ridge, smoothing, side):  # type: ignore[no-untyped-def]
-    """Derivative of the bound at the new weight `z`; `side` is the sign to take for a penalty that jumps at zero."""
+    """Return the derivative of the bound at the new weight `z`; `side` is the sign for a penalty with a kink at
+    zero."""
     e = np.exp(z - lam)
     slope = mu - (q * e / (1.0 + (e - 1.0) * q) if bound == SELECTIVE else q * e)
     if code == _SMOOTHED:
@@ -96,7 +99,7 @@ def _slope(bound, z, q, mu, lam, code, beta, ridge, smoothing, side):  # type: i
 
 @jit
 def _bisection(bound, q, mu, lam, code, beta, ridge, smoothing):  # type: ignore[no-untyped-def]
-    """Find the new weight where the slope changes sign, first on which side of zero it lies."""
+    """Return the change to the new weight where the slope changes sign, after finding its side of zero."""
     side = 0.0
     if _slope(bound, 0.0, q, mu, lam, code, beta, ridge, smoothing, 1.0) > 0.0:
         side = 1.0

@@ -1,4 +1,4 @@
-"""Backtracking along a direction, and Newton's method for small problems."""
+"""Backtracking line search, and Newton's method for small problems."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -17,7 +17,7 @@ ROUNDING = 1e-15  # of a value: less is no change
 def backtrack(
     attempt: Callable[[float], T], enough: Callable[[T, float], bool], tries: int = 40, length: float = 1.0
 ) -> tuple[T, float] | None:
-    """Return the first attempt at `length` times 1, ½, ¼ … that is good enough, and its length; None if none is."""
+    """Return the first sufficient attempt at `length` times 1, ½, ¼ …, and its length; None if there is none."""
     for _ in range(tries):
         new = attempt(length)
         if enough(new, length):
@@ -29,8 +29,10 @@ def backtrack(
 def minimise_by_newton(
     evaluate: Callable[[Array], Curved], start: Array, done: Callable[[Array, float], bool], max_steps: int
 ) -> tuple[Array, int]:
-    """Return the minimiser of a strictly convex function of a few numbers, and the steps taken. `done` gets the
-    gradient and what Newton's step would gain, twice."""
+    """Return the minimiser of a strictly convex function of a few numbers, and the number of steps.
+
+    `done` is called with the gradient and twice the predicted gain of Newton's step.
+    """
     at = start
     value, gradient, curvature = evaluate(at)
     for turn in range(max_steps):

@@ -1,7 +1,7 @@
-"""Limited-memory quasi-Newton, with penalties on the weights' absolute values (orthant-wise: Andrew & Gao 2007).
+"""Limited-memory quasi-Newton with penalties on the weights' absolute values (orthant-wise: Andrew & Gao 2007).
 
-Where the inverse curvature can be had, or a rough one, the search begins from it. Taken again every few iterations, it
-makes the search Newton's method, whose steps in between are corrected by their gradients.
+The search starts from the inverse curvature, or an approximation, if there is one. With an update every few iterations
+this is Newton's method, with gradient corrections between updates.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ Smooth = Callable[[Array], tuple[float, Array]]
 
 
 class Iterate(NamedTuple):
-    """Where the search is: the point, the smooth part's value and gradient, and the value with penalties."""
+    """A point of the search: value and gradient of the smooth part, and the value with penalties."""
 
     w: Array
     smooth: float
@@ -37,11 +37,11 @@ def minimise(
     refresh: int = 8,
     slack: float = 0.0,
 ) -> tuple[Iterate, int]:
-    """Minimise `smooth(w) + Σ l1·|w|` until `done`, asked once per iteration, says so; return also the iterations.
+    """Minimise `smooth(w) + Σ l1·|w|` until `done`, which is called once per iteration; return also their number.
 
-    `smooth` returns value and gradient; `inverse_at(w)` a function that multiplies a vector by the inverse curvature at
-    a point, for weights without `l1` only; it serves for `refresh` iterations. Rises of the value by `slack` of it
-    count as rounding.
+    `smooth` returns value and gradient. `inverse_at(w)` returns a function that multiplies a vector by the inverse
+    curvature at a point, for weights without `l1` only. It is used for `refresh` iterations. Relative increases of the
+    value by `slack` count as rounding errors.
     """
     at = _evaluate(smooth, start, l1)
     pairs: list[tuple[Array, Array, float]] = []
@@ -72,7 +72,7 @@ def minimise(
 
 
 def pseudo_gradient(w: Array, gradient: Array, l1: Array) -> Array:
-    """Return the subgradient of least length of `smooth + Σ l1·|w|`: zero at the minimum."""
+    """Return the shortest subgradient of `smooth + Σ l1·|w|`, which is zero at the minimum."""
     out = gradient + l1 * np.sign(w)
     shrunk = np.sign(gradient) * np.maximum(np.abs(gradient) - l1, 0.0)
     return np.where((w == 0) & (l1 > 0), shrunk, out)
@@ -86,7 +86,7 @@ def _evaluate(smooth: Smooth, w: Array, l1: Array) -> Iterate:
 def _search(
     smooth: Smooth, at: Iterate, direction: Array, steepest: Array, l1: Array, length: float, slack: float
 ) -> Iterate | None:
-    """Halve the step until the value drops enough; a weight with a penalty stops at zero instead of changing sign."""
+    """Halve the step until the value decreases enough; weights with a penalty stop at zero instead of changing sign."""
     orthant = np.where(at.w != 0, np.sign(at.w), np.sign(steepest))
 
     def attempt(length: float) -> Iterate:
@@ -103,7 +103,8 @@ def _search(
 
 
 def _apply_inverse(vector: Array, pairs: list[tuple[Array, Array, float]], inverse: Inverse | None) -> Array:
-    """Return the inverse-Hessian estimate times `vector` (the two-loop recursion), starting with `inverse` if given."""
+    """Return the inverse-Hessian estimate times `vector` (two-loop recursion), starting with `inverse` if there is
+    one."""
     q = vector.copy()
     steps = []
     for s, y, rho in reversed(pairs):

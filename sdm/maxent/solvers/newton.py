@@ -1,10 +1,10 @@
-"""The default solver: a working set grown by violation, proximal Newton on it, and the gap over all features.
+"""The default solver: proximal Newton on a working set of violated features, with a gap over all features.
 
 Each round evaluates *every* feature through the families' oracles (cheap), so the certificate and the choice of new
-features are always up to date; only the curvature of the few features in the working set costs more. One loop serves
-one species and several classes, features that are all there from the start and features that are found on the way
-(`structural.Growth`). Penalties whose optimal weights are all non-zero have no small working set: they go to
-`newton_cg`, and norms without a curvature at zero to `newton_norm`.
+features are always current. Only the curvature of the few features in the working set is more expensive. One loop is
+for one species and for several classes, with fixed features and with features found during the fit
+(`structural.Growth`). Penalties whose optimal weights are all nonzero have no small working set; they use `newton_cg`.
+Norms without a curvature at zero use `newton_norm`.
 """
 
 import numpy as np
@@ -38,9 +38,11 @@ def solve_newton(
     max_iterations: int = 500,
     pool: ColumnPool | None = None,
 ) -> Solution:
-    """Minimise the objective, of one species or of classes, to a certified gap of `tolerance` nats. After
-    `max_iterations` the best state so far is returned, with its gap and a status that says so. `pool` has columns of
-    the same features from an earlier run, over every cell, and keeps those of this one."""
+    """Minimise the objective, of one species or of classes, to a certified gap of `tolerance` nats.
+
+    After `max_iterations` the best state is returned, with its gap and the corresponding status. `pool` has columns of
+    the same features from an earlier run, over every cell, and receives the columns of this one.
+    """
     limits: Numbers = {"start": start, "tolerance": tolerance, "max_iterations": max_iterations}
     if problem.penalty.sparse:
         return _solve_sparse(problem, pool=pool, **limits)
@@ -51,9 +53,11 @@ def solve_newton(
 def solve_structural(
     growth: Growth, *, start: Array | None = None, tolerance: float = 1e-4, max_iterations: int = 200
 ) -> Solution:
-    """Minimise over growing families, by fully corrective column generation, to a gap of `tolerance` nats over
-    everything that the oracles find. Afterwards `growth.problem` is the problem that the solution's weights belong to.
-    At most four features join per round, or two for each class."""
+    """Minimise over growing families, by fully corrective column generation, to a gap of `tolerance` nats.
+
+    The gap covers all features that the oracles find. Afterwards `growth.problem` is the problem of the solution's
+    weights. At most four features are added per round, or two for each class.
+    """
     return _solve_sparse(growth.problem, growth, start=start, tolerance=tolerance, max_iterations=max_iterations)
 
 
@@ -105,8 +109,10 @@ def _solve_sparse(
 def newton_step(
     problem: Problem, state: State, pool: ColumnPool, members: NDArray[np.int64], floor: float = 0.0
 ) -> Array:
-    """Return the step to the minimiser of the quadratic model plus the penalty, on the members (ascending). `floor` is
-    the least curvature of a cell, in units of its base measure."""
+    """Return the step to the minimiser of the quadratic model plus the penalty, on the members (ascending).
+
+    `floor` is the least curvature of a cell, in units of its base measure.
+    """
     penalty, mirrored, size = problem.penalty, problem.mirrored(state), problem.features.size
     if mirrored:  # half of the problem is all of it, and has a single optimum where the whole may have many
         members = size + np.unique(members % size)
@@ -123,8 +129,10 @@ def newton_step(
 
 
 def choose_members(state: State, penalty: Penalty, stretches: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return, in ascending order, the weights in use and the worst violator of each of the worst stretches. A quadratic
-    penalty spreads weight over neighbours, so there the worst of all join as well."""
+    """Return, in ascending order, the weights in use and the worst violator of each of the worst groups.
+
+    A quadratic penalty spreads weight over neighbours, so the worst violators of all are included in that case.
+    """
     used = np.flatnonzero(state.lam)
     violation = np.abs(state.eps) / penalty.beta
     violation[used] = 0.0

@@ -1,8 +1,8 @@
-"""Newton's method for penalties that keep every feature: curvature only as a product, through the oracles.
+"""Newton's method for penalties that use every feature, with the curvature only as a product, through the oracles.
 
-A product with the Hessian is `Fᵀ(diag(w) − w wᵀ/Σw)F v`: one call of `scores` and one of `expectations`, whatever the
-number of features. Conjugate gradients, preconditioned by the features' variances, give the step. A few hundred
-features are quicker as a matrix, and then the step is solved for directly.
+A product with the Hessian is `Fᵀ(diag(w) − w wᵀ/Σw)F v`: one call of `scores` and one of `expectations`, for any number
+of features. The step is computed by conjugate gradients, preconditioned by the features' variances. Up to a few hundred
+features a matrix and a direct solve are faster.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,10 @@ RECESSION = 30  # steps at most along a direction in which the loss falls for ev
 
 
 def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
-    """Minimise an objective with a smooth penalty (`none`, `smoothed_l1`, `l2`, `l2sq`, `mahalanobis`) to a certified
-    gap."""
+    """Minimise an objective with a smooth penalty to a certified gap.
+
+    The penalties are `none`, `smoothed_l1`, `l2`, `l2sq` and `mahalanobis`.
+    """
     hessian = problem.dense_hessian()
     run = SolverRun(problem, tolerance)
     penalty, free = problem.penalty, problem.penalty.free
@@ -49,7 +51,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
 
 
 def _follow(run: SolverRun, state: State, step: Array, hessian: Hessian | None, rounds: int) -> Solution:
-    """Go on while the loss falls: it would for ever, so the end is where the tolerance no longer sees it."""
+    """Continue while the loss decreases by more than the tolerance, for a loss without a minimum."""
     problem = run.problem
     for _ in range(rounds):
         new = line_search(problem, state, step)
@@ -62,13 +64,14 @@ def _follow(run: SolverRun, state: State, step: Array, hessian: Hessian | None, 
 
 
 def free_gap(problem: Problem, state: State) -> float:
-    """Certify a state where no penalty lets expectations differ from the sample's."""
+    """Return the gap of a state without a penalty, where expectations must match the sample's."""
     return corrected_gap(problem, state, _step(problem, state, None, exact=True))
 
 
 def separable(problem: Problem, state: State) -> bool:
-    """Tell whether without a penalty the loss falls for ever: along one feature, or along the step from a state. A
-    feature that no presence has, or every one, tells these cells from the others' the better, the larger its weight is.
+    """Return whether the loss decreases for ever without a penalty: along one feature, or along the step from a state.
+
+    If a feature has mean 0 or 1 at the presences, larger weights separate these cells better from the others.
     """
     if np.any((problem.mu <= MATCHED) | (problem.mu >= 1.0 - MATCHED)):
         return True
@@ -76,11 +79,11 @@ def separable(problem: Problem, state: State) -> bool:
 
 
 def corrected_gap(problem: Problem, state: State, step: Array) -> float:
-    """Bound the distance to the optimum where expectations must match exactly.
+    """Bound the distance to the optimum if expectations must match exactly.
 
-    One Newton step in the distribution, `p' = (p + w ∘ (s − w[s]/Σw))₊` with `s = F·step`, matches them if the step was
-    solved for exactly and stays in the simplex: then `Ω(p') − Q(λ)` is a gap, and the rounding left over is charged at
-    the size of the weights. Otherwise only the sample is known to be feasible.
+    One Newton step in the distribution, `p' = (p + w ∘ (s − w[s]/Σw))₊` with `s = F·step`, matches them if the step is
+    exact and remains in the simplex. Then `Ω(p') − Q(λ)` is a gap; remaining rounding errors are multiplied by the size
+    of the weights. Otherwise only the sample is known to be feasible.
     """
     moved = np.maximum(state.p + problem.tilt(problem.curvature(state), problem.scores(step)), 0.0)
     total = moved.sum(axis=0)
@@ -95,7 +98,7 @@ def corrected_gap(problem: Problem, state: State, step: Array) -> float:
 
 
 def _recedes(problem: Problem, step: Array) -> bool:
-    """Tell whether the loss falls for ever along `step`: every presence has the largest score that it gives."""
+    """Return whether the loss decreases for ever along `step`: every presence has the largest score."""
     short, width = problem.shortfall(problem.scores(step))
     return width > 0.3 and short <= 1e-6 * width
 
@@ -127,15 +130,17 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
 
 
 def _least(diagonal: Array) -> float:
-    """Return the least curvature that a weight is taken to have."""
+    """Return the least curvature of a weight."""
     return LIFT * max(float(diagonal.max()), LIFT)
 
 
 def conjugate_gradients(
     product: Callable[[Array], Array], b: Array, condition: Callable[[Array], Array], exact: bool
 ) -> Array:
-    """Solve `A x = b`, to rounding if `exact`; else roughly when `b` is large and ever more exactly as it vanishes, so
-    that Newton stays superlinear. `condition` is roughly a product with the inverse of `A`."""
+    """Solve `A x = b`: to rounding if `exact`, else with an accuracy that increases as `b` vanishes.
+
+    So Newton's method converges superlinearly. `condition` approximates a product with the inverse of `A`.
+    """
     x = np.zeros_like(b)
     r = b.copy()
     y = condition(r)

@@ -51,8 +51,10 @@ def solve_newton_norm(problem: Problem, *, start: Array | None, tolerance: float
 def _advance(
     problem: Problem, penalty: LpNorm, state: State, w: Array, hessian: Hessian | None, floor: float
 ) -> tuple[State, Array] | None:
-    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, and its point in
-    the dual; None if there is none."""
+    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, else None.
+
+    The second value is its dual point.
+    """
     curvature = problem.curvature(state, floor)
     if np.any(w):
         step, promise = _step(problem, penalty, state, w, curvature, hessian)
@@ -104,12 +106,12 @@ def _loss_product(problem: Problem, penalty: LpNorm, curvature: Array) -> Produc
 
 
 def _scaled_weights(penalty: LpNorm, w: Array) -> Array:
-    """Return `z = βλ` of a point in the dual."""
+    """Return `z = βλ` of a dual point."""
     size = norm(w, penalty.dual_power)
     return size * np.sign(w) * np.abs(w / size) ** (penalty.dual_power - 1.0) if size > 0 else np.zeros_like(w)
 
 
 def _dual_point(penalty: LpNorm, lam: Array) -> Array:
-    """Return the point in the dual of some weights."""
+    """Return the dual point of weights."""
     size = penalty.value(lam)
     return size * penalty.gradient(lam) / penalty.beta if size > 0 else np.zeros_like(lam)

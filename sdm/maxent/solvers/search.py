@@ -1,4 +1,4 @@
-"""What solvers share: the search along a direction, and the record of a run."""
+"""The line search and the record of a run, shared by all solvers."""
 
 import time
 
@@ -28,7 +28,7 @@ class SolverRun:
         self._began = time.perf_counter()
 
     def record(self, state: State, gap: float, working_set: int) -> bool:
-        """Note a round with the certificate `gap`; return whether the run is within its tolerance."""
+        """Store a round with its `gap`; return whether the run is within its tolerance."""
         if self.best is None or state.objective < self.best.objective - ROUNDING:
             self._moved = len(self.history)
         if self.best is None or state.objective <= self.best.objective:
@@ -40,20 +40,20 @@ class SolverRun:
         return self.gap <= self.tolerance
 
     def change(self, problem: Problem) -> None:
-        """Go on with a problem of other features, to which the earlier states and bounds do not apply."""
+        """Continue with a problem of other features, for which earlier states and bounds are not valid."""
         self.problem, self.best, self._bound = problem, None, -np.inf
 
     @property
     def gap(self) -> float:
-        """The certified gap of the best state so far (not below zero: what is below is rounding)."""
+        """Return the certified gap of the best state; rounding errors below zero are removed."""
         return max(self.best.objective - self._bound, 0.0) if self.best else np.inf
 
     def stuck(self, patience: int = 8) -> bool:
-        """Tell whether neither the objective nor the bound has moved for some rounds."""
+        """Return whether neither the objective nor the bound has changed for some rounds."""
         return len(self.history) - self._moved > patience
 
     def finish(self, status: str) -> Solution:
-        """Return the best state under a status."""
+        """Return the best state with a status."""
         best, seconds = self.best, time.perf_counter() - self._began
         if best is None:
             raise AssertionError("a run ends after at least one round")
@@ -62,9 +62,11 @@ class SolverRun:
 
 
 def line_search(problem: Problem, state: State, step: Array) -> State | None:
-    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None. Enough is
-    a hundredth of what the slope promises; what is below rounding is let through, so that a last step, which promises
-    hardly more than that, is not made shorter for it."""
+    """Return the state after the longest of the steps 1, ½, ¼ … that decreases the objective enough, or None.
+
+    The required decrease is a hundredth of the predicted one. Increases below rounding are accepted, so that a last
+    step with a tiny predicted decrease is not shortened.
+    """
     full = problem.state(state.lam + step, state.gibbs.tau)
     promise = float(state.eps @ step) + full.cost - state.cost
     slack = SLACK if -10.0 * SLACK <= promise <= 0.0 else ROUNDING

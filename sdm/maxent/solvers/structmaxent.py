@@ -1,12 +1,12 @@
 """StructMaxent1 and StructMaxent2: coordinate descent with closed-form steps (Cortes et al. 2015, §2.4, App. C).
 
-Each round takes the feature with the steepest directional derivative and the step that minimises an upper bound on the
+Each round selects the feature with the steepest directional derivative. Its step minimises an upper bound on the
 objective: by convexity of the exponential (1), or by Hoeffding's lemma (2). Features f in [0, 1] are centred, Φ = f −
-½, so that Λ = ½ bounds them: objective and weights stay the same, and steps are longer than with Φ = f and Λ = 1.
+½, so Λ = ½ bounds them. Objective and weights are the same, and steps are longer than with Φ = f and Λ = 1.
 
-Where Fig. 2 disagrees with the derivation, the derivation is followed: Fig. 2's line 9 should read, as in Appendix C,
-`(Φ⁺_{t−1} Φ⁻ e^{−2wΛ} − Φ⁺ Φ⁻_{t−1}) / (Φ⁺_{t−1} e^{−2wΛ} − Φ⁻_{t−1})`, and in its line 13 numerator and denominator
-are `Φ⁻_{t−1}(β − Φ⁺)` and `Φ⁺_{t−1}(β − Φ⁻)`, not the other way round.
+Where Fig. 2 contradicts the derivation, the derivation is used. Line 9 of Fig. 2 should be, as in Appendix C,
+`(Φ⁺_{t−1} Φ⁻ e^{−2wΛ} − Φ⁺ Φ⁻_{t−1}) / (Φ⁺_{t−1} e^{−2wΛ} − Φ⁻_{t−1})`. In line 13 numerator and denominator are
+exchanged: they are `Φ⁻_{t−1}(β − Φ⁺)` and `Φ⁺_{t−1}(β − Φ⁻)`.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,17 @@ from sdm.types import Array
 
 
 def direction(lam: Array, eps: Array, beta: Array) -> Array:
-    """Return the element of the subdifferential of least size, for every feature (§2.4.1)."""
+    """Return the smallest element of the subdifferential, for every feature (§2.4.1)."""
     return np.where(lam != 0, beta * np.sign(lam) + eps, np.where(np.abs(eps) <= beta, 0.0, eps - beta * np.sign(eps)))
 
 
 def step1(w: float, q: float, mu: float, beta: float, bound: float = 0.5) -> float | None:
-    """Return the step of StructMaxent1, or None where it has none. `w` is the weight, `q = p[f]`, `mu = E_S[f]`; with
-    `bound` Λ and Φ centred, `Φ⁺ = E_S[Φ] + Λ`, `Φ⁻ = E_S[Φ] − Λ`, and likewise for `q`. Conditions (8) are both
-    halves of what the derivation asks for: a step up needs `E_S[Φ] > −Λ + β` only, down `E_S[Φ] < Λ − β` only."""
+    """Return the step of StructMaxent1, or None if it is undefined.
+
+    `w` is the weight, `q = p[f]`, `mu = E_S[f]`. With `bound` Λ and Φ centred, `Φ⁺ = E_S[Φ] + Λ`, `Φ⁻ = E_S[Φ] − Λ`,
+    and likewise for `q`. Conditions (8) are sufficient; the derivation requires only `E_S[Φ] > −Λ + β` for a step up,
+    and `E_S[Φ] < Λ − β` for a step down.
+    """
     q, mu = q - (1.0 - bound), mu - (1.0 - bound)
     if abs(q) >= bound:
         return None
@@ -55,7 +58,7 @@ def step2(w: float, eps: float, beta: float, bound: float = 0.5) -> float:
 
 
 def solve_growing(growth: Growth, version: int, *, tolerance: float = 1e-4, max_iterations: int = 500) -> Solution:
-    """Run StructMaxent1 or 2 over growing families: each round first takes in the oracles' steepest feature (§4)."""
+    """Run StructMaxent1 or 2 over growing families: each round first adds the oracles' steepest feature (§4)."""
     return _descend(growth.problem, version, growth, tolerance=tolerance, max_iterations=max_iterations)
 
 

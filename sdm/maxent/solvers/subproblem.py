@@ -1,8 +1,8 @@
 """The inner problem of proximal Newton: a small quadratic with an l1 penalty.
 
-`min_z ½ zᵀHz + c·z + Σ β_j |z_j|`. Coordinate descent finds the support and signs; on a fixed support with fixed
-signs the answer is one linear solve; weights that would change sign go to zero if that is better, else it is cut short
-where the first of them does. Both alternate until optimal.
+`min_z ½ zᵀHz + c·z + Σ β_j |z_j|`. Coordinate descent finds the support and signs. For a fixed support with fixed signs
+the solution is one linear solve. Weights that would change sign are set to zero if that is better; otherwise the step
+ends at the first sign change. Both methods alternate until the optimum.
 """
 
 import numpy as np
@@ -16,8 +16,10 @@ SWEEPS = 40  # sweeps before each solve: cheap beside it, and they drop most wei
 
 
 def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> tuple[Array, bool]:
-    """Minimise `½ zᵀHz + c·z + Σ β|z|` from `start`; `h` is symmetric and positive semi-definite up to rounding. Return
-    `z`, and whether its optimality violation is at most `tolerance·max β` or rounding, whichever is larger."""
+    """Minimise `½ zᵀHz + c·z + Σ β|z|` from `start`; `h` is symmetric and positive semi-definite up to rounding.
+
+    Return `z`, and whether its optimality violation is at most `tolerance·max β`, or within rounding.
+    """
     z, enough = start.copy(), tolerance * float(beta.max())
     # Where features depend on each other, rounding alone decides the curvature, and its sign: lift it by as much.
     h = h.copy()
@@ -34,8 +36,11 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
 
 @jit
 def _optimal(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
-    """Return whether `−r`, with `r = Hz + c`, is nowhere farther from the subdifferential of the penalty than
-    `tolerance`, or than the rounding of this sum. A weight that is not a number is not optimal."""
+    """Return whether `−r`, with `r = Hz + c`, is within `tolerance`, or rounding, of the subdifferential of the
+    penalty.
+
+    NaN weights are not optimal.
+    """
     for j in range(z.size):
         away = abs(r[j] + beta[j] * np.sign(z[j])) if z[j] != 0.0 else abs(r[j]) - beta[j]
         if not away <= tolerance:
@@ -69,7 +74,8 @@ def _sweep(h, beta, z, r, sweeps):  # type: ignore[no-untyped-def]
 
 
 def _settle(h: Array, c: Array, beta: Array, z: Array) -> bool:
-    """Go to the minimiser for the present support and signs, or towards it. Return whether weights left the support."""
+    """Move to the minimiser for the current support and signs, or towards it; return whether weights left the
+    support."""
     (support,) = z.nonzero()
     if not support.size:
         return False
@@ -91,7 +97,7 @@ def _settle(h: Array, c: Array, beta: Array, z: Array) -> bool:
 
 
 def _solve(a: Array, b: Array) -> Array:
-    """Solve `A x = b` of a curvature; directions whose curvature is below rounding count as if they had that much."""
+    """Solve `A x = b` for a curvature; directions with a curvature below rounding get a small one."""
     from scipy.linalg.lapack import dposv
 
     _, x, failed = dposv(a, b, lower=1)

@@ -1,6 +1,6 @@
 """SUMMET and PLUMMET, the selective and the parallel update of Dudík, Phillips & Schapire 2007 (Fig. 2–5).
 
-Slow beside `newton`, and useful for that: they are simple, proved to converge, and reach the same optimum.
+They are slower than `newton`, but simple and with a convergence proof, and serve as a reference.
 """
 
 from collections.abc import Callable
@@ -63,10 +63,10 @@ def _solve(
 
 
 def _solve_ball(problem: Problem, bound: int, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
-    """Solve an l2 problem by a sequence of l2² problems; `max_iterations` counts the iterations of them all.
+    """Solve an l2 problem by a sequence of l2² problems; `max_iterations` is the total number of iterations.
 
-    Each l2² problem lies above the ball's problem and touches it at the present weights (`Penalty.separable_above`):
-    every step down in the one is a step down in the other (Theorem 14).
+    Each l2² problem is an upper bound of the l2 problem, tangent at the current weights (`Penalty.separable_above`). So
+    every decrease of the bound is a decrease of the objective (Theorem 14).
     """
     run = SolverRun(problem, tolerance)
     lam = np.zeros(problem.features.size) if start is None else start
