@@ -58,6 +58,7 @@ def main() -> None:
     _discard_rest()
     if code:  # files are closed; threads that still import or read would delay the exit
         os._exit(code)
+    gc.freeze()  # the exit need not search the memory for garbage: a sixth of a short run
     sys.exit()
 
 

@@ -109,6 +109,9 @@ def save(figure: Figure, path: Path, formats: Sequence[str] = ()) -> Path:
     the path. Return the first path. Vector files contain text, not outlines."""
     paper = figure.paper if isinstance(figure, Sheet) else PLAIN
     kinds = formats or paper.of_pictures
+    if engine := figure.get_layout_engine():  # else `savefig` draws everything an additional time for the layout
+        engine.execute(figure)
+        figure.set_layout_engine(None)
     with rc_context(_PLAIN):
         for kind in kinds:
             quick: dict[str, Any] = {"pil_kwargs": {"compress_level": 1}} if kind == "png" else {}
