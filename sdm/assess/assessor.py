@@ -35,10 +35,10 @@ Gains = tuple[float, float]
 
 @dataclass(frozen=True)
 class OutOfFold:
-    """What models predict at the rows that they were not fitted to, for kinds whose folds are measured together.
+    """Predictions at held-out rows, for kinds of models whose folds are measured together.
 
-    `(C, n)` probabilities of the classes by the model, and by the constant model of its training sites. A row that
-    several folds hold out has the mean of theirs; one that none does has NaN.
+    `p` and `constant` are `(C, n)` probabilities of the classes: by the model, and by the null model of its training
+    sites. A row that several folds hold out has the mean of their predictions. A row that is never held out has NaN.
     """
 
     p: Array
@@ -46,8 +46,8 @@ class OutOfFold:
     targets: Array
 
     @property
-    def known(self) -> np.ndarray:
-        """Which rows were held out at least once."""
+    def held_out(self) -> np.ndarray:
+        """Return a mask of the rows that were held out at least once."""
         return np.asarray(np.isfinite(self.p).all(axis=0))
 
 
@@ -57,7 +57,8 @@ class Assessor(ABC):
     A table has `names` and `take(rows, background)`. Instances have no state and can be sent to other processes.
     """
 
-    higher: ClassVar[Mapping[str, bool]]  # measures to choose settings and compare null models by; is more better?
+    # measures to choose settings and compare null models by; True if larger is better
+    higher: ClassVar[Mapping[str, bool]]
     averaged: ClassVar[tuple[str, ...]]  # all measures of a fold that are averaged
 
     @abstractmethod
@@ -81,14 +82,14 @@ class Assessor(ABC):
         """
 
     @abstractmethod
-    def measure_whole(self, fitted: Any, table: Any) -> Row:
-        """Measure a fit on what it was fitted to: `auc.train`, `ncoef`, `AICc`, `AICc.reason`, `gain`, `gap`, …"""
+    def measure_training(self, fitted: Any, table: Any) -> Row:
+        """Measure a fit on its training data: `auc.train`, `ncoef`, `AICc`, `AICc.reason`, `gain`, `gap`, …"""
 
     @abstractmethod
-    def pool(self, rows: Sequence[Row], held: Sequence[Any]) -> dict[str, float]:
+    def pool(self, rows: Sequence[Row], per_fold: Sequence[Any]) -> dict[str, float]:
         """Return averages that are computed over all folds together because single folds do not define them."""
 
-    def out_of_fold(self, table: Any, split: Split, held: Sequence[Any]) -> OutOfFold | None:
+    def out_of_fold(self, table: Any, split: Split, per_fold: Sequence[Any]) -> OutOfFold | None:
         """Return the predictions at held-out rows; None for kinds that have none."""
         return None
 
@@ -116,10 +117,10 @@ class Assessor(ABC):
         Its argument can be shuffled to measure the importance of variables.
         """
 
-    def average(self, rows: Sequence[Row], held: Sequence[Any], *, training: bool = False) -> dict[str, float]:
+    def average(self, rows: Sequence[Row], per_fold: Sequence[Any], *, training: bool = False) -> dict[str, float]:
         """Return `<measure>.avg` and `<measure>.sd` over folds, with the training measures on request."""
         keys = [name for name in self.averaged if training or not name.endswith(".train")]
-        return averages(rows, keys) | self.pool(rows, held)
+        return averages(rows, keys) | self.pool(rows, per_fold)
 
 
 def averages(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, float]:
@@ -127,9 +128,9 @@ def averages(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, float]:
     out: dict[str, float] = {}
     for key in keys:
         values = np.array([row[key] for row in rows], dtype=np.float64)
-        known = values[~np.isnan(values)]
-        out[f"{key}.avg"] = float(known.mean()) if known.size else float("nan")
-        out[f"{key}.sd"] = float(known.std(ddof=1)) if known.size > 1 and np.isfinite(known).all() else float("nan")
+        valid = values[~np.isnan(values)]
+        out[f"{key}.avg"] = float(valid.mean()) if valid.size else float("nan")
+        out[f"{key}.sd"] = float(valid.std(ddof=1)) if valid.size > 1 and np.isfinite(valid).all() else float("nan")
     return out
 
 
@@ -172,16 +173,16 @@ class PresenceOnly(Assessor):
         added = {name: row.pop(name) for name in ("tss.val", "loss.const.val")}
         solution = fitted.solution_
         row |= {"ncoef": int(fitted.model_.weights.size), "gap": solution.gap, "status": solution.status}
-        row |= added  # after the columns that tables of earlier versions have
+        row |= added  # last, so that columns keep their order in tables of earlier versions
         return row, hold_out(fitted.model_, test)
 
-    def measure_whole(self, fitted: SpeciesEstimator, table: SampleTable) -> Row:
+    def measure_training(self, fitted: SpeciesEstimator, table: SampleTable) -> Row:
         """Measure a fit on its presences and background."""
         model = fitted.model_
-        raw, around = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
-        ordered = np.sort(around)
+        raw, at_background = model.predict(table.presence, "raw"), model.predict(table.background, "raw")
+        ordered = np.sort(at_background)
         count = int(model.weights.size)
-        criterion = density_aicc(raw, around, count)
+        criterion = density_aicc(raw, at_background, count)
         return {
             "auc.train": auc_among(raw, ordered),
             "cbi.train": boyce(model.from_raw(raw, "cloglog"), model.from_raw(ordered, "cloglog")).index,
@@ -193,10 +194,10 @@ class PresenceOnly(Assessor):
             "status": fitted.solution_.status,
         }
 
-    def pool(self, rows: Sequence[Row], held: Sequence[HeldOut | None]) -> dict[str, float]:
+    def pool(self, rows: Sequence[Row], per_fold: Sequence[HeldOut | None]) -> dict[str, float]:
         """Return Boyce index and partial ROC over folds of one presence each."""
-        alone = [part for part in held if part is not None]
-        return pooled(rows, alone) if alone and len(alone) == len(rows) else {}
+        single_records = [part for part in per_fold if part is not None]
+        return pooled(rows, single_records) if single_records and len(single_records) == len(rows) else {}
 
     def draw(self, table: SampleTable, rng: np.random.Generator) -> Index:
         """Draw as many background points as there are presences, with probability proportional to their base
@@ -242,11 +243,11 @@ class PresenceOnly(Assessor):
         model = fitted.model_
         raw = model.predict(table.presence[:, columns], "raw")
         domain = np.concatenate([raw, model.predict(table.background[:, columns], "raw")])
-        held = (float("nan"), float("nan"))
+        test_gains = (float("nan"), float("nan"))
         if test is not None:
-            at_test = model.predict(test[:, columns], "raw")
-            held = gain(at_test, model.n_domain), auc(at_test, domain)
-        return (fitted.solution_.gain, auc(raw, domain)), held
+            raw_test = model.predict(test[:, columns], "raw")
+            test_gains = gain(raw_test, model.n_domain), auc(raw_test, domain)
+        return (fitted.solution_.gain, auc(raw, domain)), test_gains
 
 
 PRESENCE_ONLY = PresenceOnly()

@@ -12,38 +12,38 @@ from sdm.models.group import GroupModel
 from sdm.types import Array, Numbers
 
 RELATIVES = 5
-SITES = 400  # that are drawn
-AVERAGED = 100  # sites that the mean is taken of, where features join variables
+SITES = 400  # points in the chart
+AVERAGED = 100  # sites to average over where features combine variables
 
 
-def own_shares(model: GroupModel) -> Array:
-    """Return the share of every species' response that is its own; the rest is shared.
+def specific_shares(model: GroupModel) -> Array:
+    """Return the species-specific share of every species' response; the rest is shared.
 
-    The shares are those of the variances of both parts of the score over the sites; NaN where the model does not hold
-    its sites. A species without a part of its own shares all of its response.
+    Shares are ratios of the variances of the two parts of the score over the sites. They are NaN if the model does not
+    contain its sites, and 0 for a species without a specific part.
     """
-    own = np.zeros(len(model.species))
-    some = np.flatnonzero(np.any(model.own != 0, axis=0))
-    own[some] = np.nan
-    if some.size and model.reference is not None:
+    shares = np.zeros(len(model.species))
+    with_part = np.flatnonzero(np.any(model.own != 0, axis=0))
+    shares[with_part] = np.nan
+    if with_part.size and model.reference is not None:
         columns = list(model.reference.values.T)
         along = model.axis_scores(columns)
-        for s in some:
-            apart = np.var(model.scores_of(columns, np.zeros(model.rank), model.own[:, s]))
-            together = np.var(model.places[:, s] @ along)
-            own[s] = apart / (apart + together) if apart > 0 else 0.0
-    return own
+        for s in with_part:
+            specific = np.var(model.scores_of(columns, np.zeros(model.rank), model.own[:, s]))
+            shared = np.var(model.places[:, s] @ along)
+            shares[s] = specific / (specific + shared) if specific > 0 else 0.0
+    return shares
 
 
 def shared_numbers(model: GroupModel, species: str) -> Numbers:
     """Return the entries of a species' results that describe its group (JSON values)."""
     s = model.position(species)
-    own = float(own_shares(model)[s])
+    specific = float(specific_shares(model)[s])
     return {
         "rank": model.rank,
         "explained": model.explained.tolist(),
-        "shared": 1.0 - own,
-        "own": own,
+        "shared": 1.0 - specific,
+        "own": specific,
         "records": float(model.records[s]),
         "places": model.places[:, s].tolist(),
         "relatives": [[name, alike] for name, alike in model.relatives(species, RELATIVES)],
@@ -54,8 +54,8 @@ def shared_numbers(model: GroupModel, species: str) -> Numbers:
     }
 
 
-def known_sites(model: GroupModel, most: int = SITES) -> Array | None:
-    """Return the values of the variables at (some of, at even distances) the sites; None if the model has none."""
+def reference_sites(model: GroupModel, most: int = SITES) -> Array | None:
+    """Return the values of the variables at up to `most` evenly spaced sites; None if the model has no sites."""
     return None if model.reference is None else evenly(model.reference.values, most)
 
 
@@ -65,10 +65,10 @@ def axis_profiles(model: GroupModel, axes: Sequence[int]) -> dict[int, list[Prof
     The response is the additive effect of the variable. Where features combine variables (products, trees), it is the
     mean over the sites while the variable alone changes. Variables of place have no curve.
     """
-    joined = len(model.shapes) > 0 or bool(np.any(model.terms.kind == PRODUCT))
-    sites = known_sites(model, AVERAGED) if joined else None
-    wanted = [v for v, name in enumerate(model.names) if name not in PLACE]
-    return {k: [_profile(model, k, v, sites) for v in wanted] for k in axes}
+    combined = len(model.shapes) > 0 or bool(np.any(model.terms.kind == PRODUCT))
+    sites = reference_sites(model, AVERAGED) if combined else None
+    variables = [v for v, name in enumerate(model.names) if name not in PLACE]
+    return {k: [_profile(model, k, v, sites) for v in variables] for k in axes}
 
 
 def _profile(model: GroupModel, k: int, v: int, sites: Array | None) -> Profile:

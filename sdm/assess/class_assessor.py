@@ -19,7 +19,7 @@ from sdm.models.classes import ClassModel, label_text
 from sdm.models.presence import presence_class
 from sdm.types import Array, Index, Label, Progress, Row
 
-# What is measured on a fold, and whether more of it is better.
+# The measures of a fold; True if larger is better.
 HIGHER = {
     "auc.train": True, "tss.train": True, "auc.val": True, "auc.diff": False, "tss.val": True, "loss.val": False,
     "accuracy.val": True, "kappa.val": True,
@@ -33,8 +33,8 @@ class HeldSites:
     p: Array
     constant: Array
     targets: Array
-    calls: Array  # 1 where a probability is at least the class's cutoff of the training sites, else 0; NaN without one
-    counted: list[int]  # the classes that AUC and TSS are those of
+    calls: Array  # 1 where a probability reaches the class's threshold of the training sites, else 0; NaN without one
+    counted: list[int]  # the classes that AUC and TSS are averaged over
 
 
 class Classes(Assessor):
@@ -66,8 +66,10 @@ class Classes(Assessor):
         start: Any = None,
         progress: Progress | None = None,
     ) -> ConditionalMaxent:
-        """Fit a copy of an estimator to sites; it starts from nothing, whatever was fitted before. `progress` is told
-        how far the choice of penalties is."""
+        """Fit a copy of an estimator to sites; an earlier fit (`start`) is not used.
+
+        `progress` is called during the choice of penalties.
+        """
         import pandas as pd
 
         chosen = list(range(len(table.names))) if columns is None else list(columns)
@@ -84,62 +86,62 @@ class Classes(Assessor):
     def measure_fold(self, fitted: ConditionalMaxent, train: ClassSample, test: ClassSample) -> tuple[Row, HeldSites]:
         """Measure a fit on held-out sites, and keep its predictions there."""
         model = fitted.model_
-        known, cutoffs = _at_training(model, train)
+        training, thresholds = _at_training_sites(model, train)
         p, targets = model.distributions(test.values), targets_of(test, model.classes)
         constant = np.broadcast_to(np.asarray(model.shares), p.shape)
-        held = HeldSites(p, constant, targets, _calls(p, cutoffs), _counted(model))
-        found = measure_classes(p, targets, constant)
-        score = _mean(found.auc, held.counted)
+        held_out = HeldSites(p, constant, targets, _calls(p, thresholds), _counted(model))
+        measures = measure_classes(p, targets, constant)
+        score = _mean(measures.auc, held_out.counted)
         return {
-            "auc.train": known["auc.train"],
-            "tss.train": known["tss.train"],
+            "auc.train": training["auc.train"],
+            "tss.train": training["tss.train"],
             "auc.val": score,
-            "auc.diff": known["auc.train"] - score,
-            "tss.val": _mean(_skill(held.calls, targets), held.counted),
-            "loss.val": found.log_loss,
-            "accuracy.val": found.accuracy,
-            "kappa.val": found.kappa,
+            "auc.diff": training["auc.train"] - score,
+            "tss.val": _mean(_skill(held_out.calls, targets), held_out.counted),
+            "loss.val": measures.log_loss,
+            "accuracy.val": measures.accuracy,
+            "kappa.val": measures.kappa,
             "ncoef": coefficients(model),
             "gap": fitted.solution_.gap,
             "status": fitted.solution_.status,
-            "loss.const.val": found.constant,
-        }, held
+            "loss.const.val": measures.constant,
+        }, held_out
 
-    def measure_whole(self, fitted: ConditionalMaxent, table: ClassSample) -> Row:
-        """Measure a fit on its sites; `gain` is that of the log loss over the constant model."""
-        known, _ = _at_training(fitted.model_, table)
+    def measure_training(self, fitted: ConditionalMaxent, table: ClassSample) -> Row:
+        """Measure a fit on its sites; `gain` is the decrease in log loss against the null model."""
+        training, _ = _at_training_sites(fitted.model_, table)
         criterion = _criterion(fitted.model_, table)
         return {
-            **known,
+            **training,
             "ncoef": coefficients(fitted.model_),
             "AICc": criterion.value,
             "AICc.reason": criterion.reason,
-            "gain": known["loss.const.train"] - known["loss.train"],
+            "gain": training["loss.const.train"] - training["loss.train"],
             "gap": fitted.solution_.gap,
             "status": fitted.solution_.status,
         }
 
-    def pool(self, rows: Sequence[Row], held: Sequence[HeldSites]) -> dict[str, float]:
+    def pool(self, rows: Sequence[Row], per_fold: Sequence[HeldSites]) -> dict[str, float]:
         """Return AUC, TSS and κ over all held-out sites if no single fold has an AUC."""
         if any(np.isfinite(row["auc.val"]) for row in rows):
             return {}
         p, targets, calls = (
-            np.concatenate([getattr(part, name) for part in held], axis=1) for name in ("p", "targets", "calls")
+            np.concatenate([getattr(part, name) for part in per_fold], axis=1) for name in ("p", "targets", "calls")
         )
-        found = measure_classes(p, targets)
-        together = {
-            "auc.val": _mean(found.auc, held[0].counted),
-            "tss.val": _mean(_skill(calls, targets), held[0].counted),
-            "kappa.val": found.kappa,
+        measures = measure_classes(p, targets)
+        pooled = {
+            "auc.val": _mean(measures.auc, per_fold[0].counted),
+            "tss.val": _mean(_skill(calls, targets), per_fold[0].counted),
+            "kappa.val": measures.kappa,
         }
-        out = {f"{name}.avg": value for name, value in together.items()}
-        return out | {f"{name}.sd": float("nan") for name in together}
+        out = {f"{name}.avg": value for name, value in pooled.items()}
+        return out | {f"{name}.sd": float("nan") for name in pooled}
 
-    def out_of_fold(self, table: ClassSample, split: Split, held: Sequence[HeldSites]) -> OutOfFold:
+    def out_of_fold(self, table: ClassSample, split: Split, per_fold: Sequence[HeldSites]) -> OutOfFold:
         """Return the predictions at held-out sites by the models and by the null models of the folds."""
-        shape = (len(held[0].p), len(table))
+        shape = (len(per_fold[0].p), len(table))
         p, constant, targets, times = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan), np.zeros(shape[1])
-        for fold, part in zip(split.folds, held):
+        for fold, part in zip(split.folds, per_fold):
             p[:, fold.test] += part.p
             constant[:, fold.test] += part.constant
             targets[:, fold.test] = part.targets
@@ -173,12 +175,12 @@ class Classes(Assessor):
         """Return the decrease in log loss against the null model, and the AUC, at training and at test sites."""
         model = fitted.model_
 
-        def gain_at(sites: ClassSample) -> Gains:
+        def sites_gain(sites: ClassSample) -> Gains:
             p = model.distributions(sites.values[:, columns])
-            found = measure_classes(p, targets_of(sites, model.classes), model.shares)
-            return found.constant - found.log_loss, _mean(found.auc, _counted(model))
+            measures = measure_classes(p, targets_of(sites, model.classes), model.shares)
+            return measures.constant - measures.log_loss, _mean(measures.auc, _counted(model))
 
-        return gain_at(table), (float("nan"), float("nan")) if test is None else gain_at(test)
+        return sites_gain(table), (float("nan"), float("nan")) if test is None else sites_gain(test)
 
 
 CLASSES = Classes()
@@ -189,8 +191,8 @@ def targets_of(sample: ClassSample, classes: Sequence[Label]) -> Array:
     if hasattr(sample.target, "columns"):
         return scale_proportions(sample.target.to_numpy())
     place = {label: c for c, label in enumerate(classes)}
-    if strange := sorted({label_text(label) for label in sample.target.tolist() if label not in place}):
-        raise LabelError(f"class '{strange[0]}' is not among the classes of the model: remove its sites")
+    if unknown := sorted({label_text(label) for label in sample.target.tolist() if label not in place}):
+        raise LabelError(f"class '{unknown[0]}' is not among the classes of the model: remove its sites")
     codes = np.array([place[label] for label in sample.target.tolist()], dtype=np.int64)
     return np.eye(len(place))[codes].T.copy()
 
@@ -202,27 +204,27 @@ def coefficients(model: ClassModel) -> int:
 
 def _counted(model: ClassModel) -> list[int]:
     """Return the classes that AUC and TSS are averaged over: all, or presence alone."""
-    here = presence_class(model.labels)
-    return list(range(len(model.classes))) if here is None else [here]
+    presence = presence_class(model.labels)
+    return list(range(len(model.classes))) if presence is None else [presence]
 
 
-def _at_training(model: ClassModel, sample: ClassSample) -> tuple[Row, Array]:
-    """Return the measures at the training sites, and the best cutoff of every class there."""
+def _at_training_sites(model: ClassModel, sample: ClassSample) -> tuple[Row, Array]:
+    """Return the measures at the training sites and the best threshold of every class there."""
     p, targets = model.distributions(sample.values), targets_of(sample, model.classes)
-    found = measure_classes(p, targets, model.shares)
+    measures = measure_classes(p, targets, model.shares)
     best = np.array([max_tss(*sites) if sites else (np.nan, np.nan) for sites in by_label(p, targets >= 0.5)])
     row = {
-        "auc.train": _mean(found.auc, _counted(model)),
+        "auc.train": _mean(measures.auc, _counted(model)),
         "tss.train": _mean(best[:, 0], _counted(model)),
-        "loss.train": found.log_loss,
-        "loss.const.train": found.constant,
+        "loss.train": measures.log_loss,
+        "loss.const.train": measures.constant,
     }
     return row, best[:, 1]
 
 
-def _calls(p: Array, cutoffs: Array) -> Array:
+def _calls(p: Array, thresholds: Array) -> Array:
     """Return 1 where a probability reaches the threshold of its class, else 0; NaN without a threshold."""
-    return np.where(np.isnan(cutoffs)[:, None], np.nan, p >= cutoffs[:, None])
+    return np.where(np.isnan(thresholds)[:, None], np.nan, p >= thresholds[:, None])
 
 
 def _skill(calls: Array, targets: Array) -> Array:
@@ -233,8 +235,8 @@ def _skill(calls: Array, targets: Array) -> Array:
 
 def _mean(each: Array, counted: list[int]) -> float:
     """Return the mean over the counted classes that have a value; NaN if none has."""
-    known = each[counted][np.isfinite(each[counted])]
-    return float(known.mean()) if known.size else float("nan")
+    valid = each[counted][np.isfinite(each[counted])]
+    return float(valid.mean()) if valid.size else float("nan")
 
 
 def _criterion(model: ClassModel, sample: ClassSample) -> Aicc:
@@ -242,5 +244,5 @@ def _criterion(model: ClassModel, sample: ClassSample) -> Aicc:
     if hasattr(sample.target, "columns"):
         return Aicc(float("nan"), "proportions have no likelihood: AICc needs one class per site")
     targets = targets_of(sample, model.classes)
-    own = np.sum(model.distributions(sample.values) * targets, axis=0)
-    return likelihood_aicc(own, coefficients(model) + len(model.classes) - 1, "sites", "probability")
+    likelihood = np.sum(model.distributions(sample.values) * targets, axis=0)
+    return likelihood_aicc(likelihood, coefficients(model) + len(model.classes) - 1, "sites", "probability")

@@ -16,7 +16,7 @@ from sdm.errors import OptionError, TooFewError
 from sdm.estimators.species import SpeciesEstimator
 from sdm.types import Index, Progress
 
-if TYPE_CHECKING:  # a table is given; none of its code is needed
+if TYPE_CHECKING:  # for annotations only
     from sdm.data.table import SampleTable
 
 BETAS = tuple(float(f"{10**e:.2g}") for e in np.arange(-2.0, 1.01, 0.25))
@@ -31,7 +31,7 @@ class CurvePoint:
     """
 
     label: str  # names the set of features
-    presences: int  # that train
+    presences: int  # training presences
     multiplier: float  # the penalty factor (β₀ with `beta="deviation"`)
     loss: float
     loss_sd: float
@@ -50,11 +50,11 @@ def learning_curve(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> list[CurvePoint]:
-    """Fit to more and more of each partition's training presences, and measure on its test presences.
+    """Fit to growing subsets of each partition's training presences, and measure on its test presences.
 
-    `settings` are the models to compare, by label. Dudík et al. have ten partitions of 70 % and
-    30 %, `subsample(m, 10, 30)`. By default there are ten `sizes`, evenly in the logarithm; smaller sets are part of
-    larger ones, in an order by the `seed`. With ``beta="deviation"`` the multiplier is their β₀.
+    `settings` are the estimators to compare, by label. Dudík et al. use ten partitions of 70 % and 30 %: `subsample(m,
+    10, 30)`. The default is ten `sizes`, evenly spaced in the logarithm. Smaller subsets are part of larger ones, in an
+    order drawn with `seed`. With ``beta="deviation"`` the multiplier is their β₀.
     """
     chosen = _sizes(split, sizes, default_sizes)
     jobs = [

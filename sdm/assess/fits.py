@@ -13,7 +13,7 @@ from sdm.features.classes import for_variables
 from sdm.progress.telling import StepCount
 from sdm.types import Progress
 
-if TYPE_CHECKING:  # a table is given; none of its code is needed
+if TYPE_CHECKING:  # for annotations only
     from sdm.data.table import SampleTable
     from sdm.models.species import Model
 

@@ -26,7 +26,7 @@ from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
 from sdm.types import Array, Index, Progress
 
-NODES = 32  # of the quadrature along the line of weights: exact to rounding for Shannon, to 1e-5 nats for others
+NODES = 32  # quadrature nodes: exact to rounding for Shannon, to 1e-5 nats for others
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ def permute_variables(
     rng: np.random.Generator,
     progress: Progress | None = None,
 ) -> list[Permutation]:
-    """Shuffle each variable (place as one) in turn over the rows `(n, V)`, and see by how much the quality of the
-    columns falls."""
+    """Shuffle each variable in turn over the rows `(n, V)`, and measure the decrease in `quality`; place is one
+    variable."""
     at_least(1, "repeats", repeats)
     columns, groups = list(np.ascontiguousarray(rows.T)), variable_groups(names)
     baseline = quality(columns)
@@ -208,7 +208,7 @@ def _jackknife(
 ) -> Jackknife:
     """Fit one plan and measure it."""
     if columns:
-        train, held = assessor.gains(assessor.fit(table, estimator, columns), table, test, columns)
+        train, held_out = assessor.gains(assessor.fit(table, estimator, columns), table, test, columns)
     else:
-        train, held = (0.0, 0.5), (0.0, 0.5) if test is not None else (float("nan"), float("nan"))
-    return Jackknife(name, kind, *train, *held)
+        train, held_out = (0.0, 0.5), (0.0, 0.5) if test is not None else (float("nan"), float("nan"))
+    return Jackknife(name, kind, *train, *held_out)

@@ -52,8 +52,8 @@ def null_models(
         raise OptionError(f"iterations={iterations!r}: expected a whole number from 2 on, such as 100")
     rng = np.random.default_rng(seed)
     draws = [assessor.draw(table, rng) for _ in range(iterations)]
-    rows, held, _ = zip(*(validate_fold(table, estimator, fold, assessor) for fold in split.folds))
-    real = assessor.average(rows, held)
+    rows, held_out, _ = zip(*(validate_fold(table, estimator, fold, assessor) for fold in split.folds))
+    real = assessor.average(rows, held_out)
     jobs = [(table, estimator, split, draw, assessor) for draw in draws]
     nulls = run_all(_null, jobs, executor, progress, "null models")
     tests = [_test(name, real, nulls, more) for name, more in assessor.higher.items() if f"{name}.avg" in real]
@@ -62,11 +62,11 @@ def null_models(
 
 def _null(table: Divisible, estimator: Parameters, split: Split, draw: Index, assessor: Assessor) -> dict[str, float]:
     """Fit randomised records fold by fold, and measure on the real held-out records."""
-    found: list[tuple[Row, Any]] = []
+    measured: list[tuple[Row, Any]] = []
     for fold in split.folds:
         train = assessor.randomise(table, fold, draw)
-        found.append(assessor.measure_fold(assessor.fit(train, estimator), train, fold.testing(table)))
-    return assessor.average(*zip(*found))
+        measured.append(assessor.measure_fold(assessor.fit(train, estimator), train, fold.testing(table)))
+    return assessor.average(*zip(*measured))
 
 
 def _test(name: str, real: dict[str, float], rows: Sequence[dict[str, float]], more_is_better: bool) -> Row:

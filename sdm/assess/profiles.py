@@ -18,10 +18,10 @@ from sdm.types import Array
 
 POINTS = 101
 SIDE = 41  # points along each side of a surface
-ROWS = 1000  # rows of the background that partial dependence is averaged over
+ROWS = 1000  # background rows that partial dependence is averaged over
 MARGIN = 0.1
 EXPONENT = "exponent"
-"""A scale of profiles: the score, from 0 at the first value of a variable, and for a category that is not known."""
+"""A scale of profiles: the score minus its value at the variable's lowest value, or at an unknown category."""
 
 
 @dataclass(frozen=True)
@@ -99,10 +99,10 @@ def partial_dependence(
     model: ValueModel, v: int, background: Array, scale: str, clamp: bool = True, rows: int = ROWS
 ) -> Profile:
     """Vary one variable and average the predictions over at most `rows` evenly spaced background points."""
-    x, some = response_grid(model, v), evenly(background, rows)
-    columns = list(np.tile(some, (x.size, 1)).T)
-    columns[v] = np.repeat(x, len(some))
-    y = model.predict_columns(columns, scale, clamp).reshape(x.size, len(some)).mean(axis=1)
+    x, sample = response_grid(model, v), evenly(background, rows)
+    columns = list(np.tile(sample, (x.size, 1)).T)
+    columns[v] = np.repeat(x, len(sample))
+    y = model.predict_columns(columns, scale, clamp).reshape(x.size, len(sample)).mean(axis=1)
     return _profile(model, v, "partial", x, y)
 
 
@@ -127,7 +127,7 @@ class Surface:
     x: Array
     y: Array
     z: Array
-    ranges: tuple[tuple[float, float], tuple[float, float]]  # of training, as the classes
+    ranges: tuple[tuple[float, float], tuple[float, float]]  # training ranges
     classes: tuple[tuple[str, ...] | None, tuple[str, ...] | None]
 
 
@@ -147,7 +147,7 @@ def surface(
 
 
 Band = tuple[Profile, Spread]
-"""Several replicates' profiles of one variable: their mean, and mean, deviation and quantiles at each of its values."""
+"""The mean profile of replicates for one variable, and the mean, deviation and quantiles at each of its values."""
 
 
 def band(profiles: Sequence[Profile]) -> Band:

@@ -20,7 +20,7 @@ from sdm.types import Array
 ROUNDS = 500
 _TOGETHER = 30  # rounds from one step of all weights to the next
 _LOOK = 20  # rounds after which the gain is compared
-_SMALL = ((10, 50.0), (20, 10.0), (50, 3.0))  # up to a round, by how much a step is divided
+_SMALL = ((10, 50.0), (20, 10.0), (50, 3.0))  # last round, and the divisor of its steps
 _NOTHING = 1e-6
 
 
@@ -113,15 +113,15 @@ class Walk:
         for j in used:
             if (step * moved[j] + self.lam[j]) * self.lam[j] < 0:
                 step = -self.lam[j] / moved[j]
-        kept = self.lam, self.theta, self.loss
+        previous = self.lam, self.theta, self.loss
         lam = self.lam + step * moved
         lam[(np.abs(lam) < _NOTHING) & (moved != 0)] = 0.0
         changes = lam - self.lam
         self._move(lam, self.theta + sum((changes[j] * self._column(int(j)) for j in used), np.zeros_like(self.theta)))
-        if self.loss > kept[2]:
-            self._move(*kept[:2])
+        if self.loss > previous[2]:
+            self._move(*previous[:2])
         elif part[used].sum() > 0:
-            self.credit[used] += (kept[2] - self.loss) * part[used] / part[used].sum()
+            self.credit[used] += (previous[2] - self.loss) * part[used] / part[used].sum()
 
     def _move(self, lam: Array, theta: Array) -> None:
         """Set the weights and their scores, and update the derived values."""
@@ -141,8 +141,8 @@ class Walk:
         """Return the change of the loss for a change of one weight."""
         with np.errstate(over="ignore"):
             normaliser = np.log(self.p @ np.exp(change * f))
-        own = self.beta[j] * (abs(self.lam[j] + change) - abs(self.lam[j]))
-        return float(normaliser - change * self.problem.mu[j] + own)
+        penalty = self.beta[j] * (abs(self.lam[j] + change) - abs(self.lam[j]))
+        return float(normaliser - change * self.problem.mu[j] + penalty)
 
     def _newton(self, j: int, f: Array) -> float:
         """Return the Newton step of one weight, limited so that the weight does not change sign."""

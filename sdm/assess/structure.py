@@ -10,7 +10,7 @@ from sdm.assess.importance import used_variables
 from sdm.features.feature_set import FeatureSet
 from sdm.features.growing.grown import GrownFamily
 from sdm.features.growing.oracles import ExactTreeOracle
-from sdm.features.growing.search_error import found_shares
+from sdm.features.growing.search_error import search_shares
 from sdm.features.growing.tree import TreeOracle
 from sdm.maxent.penalty_search import PenaltySetting
 from sdm.maxent.problem import Problem
@@ -29,15 +29,15 @@ class SearchError:
     """Share of the splits that the search for trees misses, estimated at some nodes, and the resulting gap."""
 
     nodes: int
-    found: float  # the share of the best two splits' sum of |g| that the search found, on average
-    worst: float  # and at the worst node
-    gap: float  # the gap if every tree that the search did not find were violated by as much more
+    found: float  # mean share of the best two splits' sum of |g| that the search finds
+    worst: float  # the same at the worst node
+    gap: float  # the gap if the trees that the search misses were violated by as much more
 
     @property
     def text(self) -> str:
         """Return the estimate as text."""
-        found = f"it found {100 * self.found:.0f} % of the best pairs of splits at {self.nodes} nodes"
-        return f" ({found}; if it misses as much everywhere, the gap is about {self.gap:.2g} nats)"
+        share = f"it found {100 * self.found:.0f} % of the best pairs of splits at {self.nodes} nodes"
+        return f" ({share}; if it misses as much everywhere, the gap is about {self.gap:.2g} nats)"
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class Structure:
 
     lam: float  # penalties `λ·B_k + β` (λ = ∞: no growing families)
     beta: float
-    complexity: str  # where `B_k` comes from
+    complexity: str  # source of `B_k`
     families: list[Row]  # see `family_shares`
-    rules: list[Row]  # trees and monomials, the largest weights first: family and size, weight, penalty, rules in words
+    rules: list[Row]  # trees and monomials by falling weight: family and size, weight, penalty, rules as text
     interactions: list[Row]  # each pair of variables (`first`, `second`) with its `strength`, in nats of score
     gap: float  # over the features of the fit
-    search: list[PenaltySetting]  # every λ and β tried, where they were chosen
-    search_error: SearchError | None = None  # what the search for trees misses, where it is not exhaustive
+    search: list[PenaltySetting]  # every λ and β that was tried, if they were chosen
+    search_error: SearchError | None = None  # estimated error of the search for trees, if it is not exhaustive
 
     def summary(self) -> Numbers:
         """Return the few values that a model file stores."""
@@ -106,11 +106,11 @@ def estimate_search_error(growth: Growth, weights: Array, seed: int = 1) -> Sear
         for proposal in oracle.propose(g):
             worst = max(worst, proposal.violation / growth.family_penalty.of(oracle, proposal.shape.size))
         if isinstance(oracle, TreeOracle) and not isinstance(oracle, ExactTreeOracle):
-            shares = found_shares(oracle, g, seed=seed)
+            shares = search_shares(oracle, g, seed=seed)
     if not shares.size:
         return None
-    found = float(shares.mean())
-    return SearchError(shares.size, found, float(shares.min()), growth.problem.gap(state, worst / found))
+    share = float(shares.mean())
+    return SearchError(shares.size, share, float(shares.min()), growth.problem.gap(state, worst / share))
 
 
 def family_names(features: FeatureSet) -> list[str]:
@@ -131,13 +131,13 @@ def family_shares(problem: Problem, weights: Array) -> list[Row]:
     The gain is the increase of the objective when the weights of the family are set to zero.
     """
     names = np.array(family_names(problem.features))
-    whole = problem.state(weights).objective
+    total = problem.state(weights).objective
     out = []
     for name in sorted(set(names[np.flatnonzero(weights)].tolist()), key=_in_order):
-        own = names == name
-        used = own & (weights != 0)
+        inside = names == name
+        used = inside & (weights != 0)
         size = np.abs(weights[used])
-        price, gain = size @ problem.penalty.beta[used], problem.state(np.where(own, 0.0, weights)).objective - whole
+        price, gain = size @ problem.penalty.beta[used], problem.state(np.where(inside, 0.0, weights)).objective - total
         row = {"family": name, "features": int(used.sum()), "weight": float(size.sum())}
         out.append(row | {"price": float(price), "gain": float(gain)})
     return out

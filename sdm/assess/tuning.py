@@ -20,12 +20,12 @@ from sdm.types import Numbers, Progress, Row
 
 Setting = Numbers
 RULES = ("best", "one_se")
-# Measures of a fit to all records, and whether more is better.
-WHOLE = {
+# Measures of a fit to all records; True if larger is better.
+TRAINING_MEASURES = {
     "auc.train": True, "tss.train": True, "cbi.train": True, "loss.train": False, "gain": True, "ncoef": False,
     "AICc": False, "delta.AICc": False, "w.AIC": True,
 }  # fmt: skip
-TRIES = 200  # draws a setting, until a space that is nearly exhausted is taken to be so
+TRIES = 200  # draws per setting, before the space counts as exhausted
 
 
 @dataclass(frozen=True)
@@ -63,17 +63,17 @@ def random_settings(budget: int, seed: int = 1, **choices: Sequence[Any] | Range
         if isinstance(values, Range) and not 0 < values.low < values.high:
             raise OptionError(f"{name} from {values.low:g} to {values.high:g}: expected two rising positive numbers")
     rng = np.random.default_rng(seed)
-    found: list[Setting] = []
+    settings: list[Setting] = []
     for _ in range(TRIES * budget):
         setting = {
             name: values.draw(rng) if isinstance(values, Range) else values[int(rng.integers(len(values)))]
             for name, values in choices.items()
         }
-        if setting not in found:
-            found.append(setting)
-        if len(found) == budget:
+        if setting not in settings:
+            settings.append(setting)
+        if len(settings) == budget:
             break
-    return found
+    return settings
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,11 @@ class Tuning:
     rows: list[Row]  # one per setting
     folds: list[Row]  # one per setting and fold
     split: Split | None
-    higher: Mapping[str, bool]  # the measures to choose by, and whether more is better
-    measured: list[list[tuple[Row, Any]]]  # of every setting, what an assessor measured of each fold
+    higher: Mapping[str, bool]  # the measures to choose by; True if larger is better
+    measured: list[list[tuple[Row, Any]]]  # for every setting and fold, the measures of an assessor
 
     def best(self, by: str | Sequence[str] = "loss.val.avg", rule: str = "best") -> int:
-        """Return the position of the chosen setting; see `choose`."""
+        """Return the position of the chosen setting; see `choose_row`."""
         return choose_row(self.rows, by, rule, 0 if self.split is None else len(self.split.folds), self.higher)
 
     def validation(self, k: int, table: Divisible, assessor: Assessor) -> CrossValidation | None:
@@ -113,35 +113,37 @@ def search_settings(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
-    """Fit every setting (options to change, as from `grid` or `random_settings`) to every fold and to all records.
+    """Fit every setting (options to change, as from `setting_grid` or `random_settings`) to every fold and to all
+    records.
 
-    Without a split no fold is fitted, and settings are compared by fits to all records alone (AICc). `base` has the
-    options that stay. The work is divided by fold and by settings that differ in more than the multiplier; those that
-    differ in it alone are fitted from the largest down, each from the one before.
+    Without a split, settings are compared by fits to all records alone (AICc). `base` has the other options. Jobs are
+    divided by fold, and by settings that differ in more than the multiplier. Settings that differ only in the
+    multiplier are fitted from the largest down, each from the previous fit.
     """
     if not settings:
         raise MissingInputError("there is no setting to try: add at least one")
     for setting in settings:
         base.changed(**setting)  # an unknown option is refused before any work
     places: tuple[Fold | None, ...] = (None, *(() if split is None else split.folds))
-    # Those with the most classes of features take the longest: first, so that no process works alone at the end.
+    # Settings with the most feature classes take the longest: start them first, so that no process works alone at the
+    # end.
     chains = sorted(_chains(settings), key=lambda chain: -len(str(settings[chain[0]].get("features", ""))))
     jobs = [(table, base, [settings[k] for k in chain], fold, assessor) for chain in chains for fold in places]
-    whole: dict[int, Row] = {}
+    training: dict[int, Row] = {}
     measured: list[list[tuple[Row, Any]]] = [[] for _ in settings]
     results = run_all(_chain, jobs, executor, progress, "tuning")
-    for (chain, fold), found in zip(itertools.product(chains, places), results):
-        for k, (row, alone) in zip(chain, found):
+    for (chain, fold), fits in zip(itertools.product(chains, places), results):
+        for k, (row, part) in zip(chain, fits):
             if fold is None:
-                whole[k] = row
+                training[k] = row
             else:
-                measured[k].append((row, alone))
-    delta, weight = aicc_weights([whole[k]["AICc"] for k in range(len(settings))])
+                measured[k].append((row, part))
+    delta, weight = aicc_weights([training[k]["AICc"] for k in range(len(settings))])
     rows, folds = list[Row](), list[Row]()
     for k, setting in enumerate(settings):
         named = {**setting, "tune.args": tune_args(setting)}
         averages = assessor.average(*zip(*measured[k])) if measured[k] else {}
-        rows.append({**named, **whole[k], "delta.AICc": float(delta[k]), "w.AIC": float(weight[k]), **averages})
+        rows.append({**named, **training[k], "delta.AICc": float(delta[k]), "w.AIC": float(weight[k]), **averages})
         folds += [{**named, "fold": fold.name, **row} for fold, (row, _) in zip(places[1:], measured[k]) if fold]
     return Tuning(list(settings), rows, folds, split, assessor.higher, measured)
 
@@ -172,11 +174,11 @@ def choose_row(
     names = [by] if isinstance(by, str) else list(by)
     expect_one_of("rule", rule, RULES)
     scores = np.array([[_cost(row, name, higher) for name in names] for row in rows])
-    known = np.flatnonzero(~np.isnan(scores).any(axis=1))
-    if not known.size:
+    valid = np.flatnonzero(~np.isnan(scores).any(axis=1))
+    if not valid.size:
         reason = next((row["AICc.reason"] for row in rows if row.get("AICc.reason")), "it is undefined for all of them")
         raise DataError(f"no setting can be chosen by {names[0]}: {reason}; choose by another measure")
-    order = known[np.lexsort(scores[known].T[::-1])]
+    order = valid[np.lexsort(scores[valid].T[::-1])]
     best = int(order[0])
     if rule == "best":
         return best
@@ -191,7 +193,7 @@ def choose_row(
 
 def _cost(row: Mapping[str, Any], name: str, higher: Mapping[str, bool]) -> float:
     """Return a measure with the sign for which less is better."""
-    more = {**{f"{key}.avg": value for key, value in higher.items()}, **WHOLE}.get(name)
+    more = {**{f"{key}.avg": value for key, value in higher.items()}, **TRAINING_MEASURES}.get(name)
     if name not in row or more is None:
         options = [f"{key}.avg" for key in higher if not key.endswith(".train")] + ["AICc"]
         raise OptionError(f"by={name!r}: expected a measure such as {', '.join(options)}")
@@ -217,7 +219,7 @@ def _chain(
     for setting in settings:
         earlier = assessor.fit_next(train, base.changed(**setting), earlier)
         if fold is None:
-            out.append((assessor.measure_whole(earlier, train), None))
+            out.append((assessor.measure_training(earlier, train), None))
         else:
             out.append(assessor.measure_fold(earlier, train, fold.testing(table)))
     return out

@@ -14,7 +14,7 @@ from sdm.models.extrapolation import extrapolated
 from sdm.models.presence import ValueModel
 from sdm.types import Array
 
-LEVELS = (0.05, 0.95)  # of the lower and the upper quantile
+LEVELS = (0.05, 0.95)  # levels of the lower and the upper quantile
 STATISTICS = ("mean", "sd", "lower", "upper")
 
 
@@ -36,7 +36,7 @@ def summarise(predictions: Sequence[NDArray[np.floating]]) -> Spread:
     if len(predictions) < 2:
         raise OptionError(f"a spread needs at least 2 replicates, got {len(predictions)}")
     stack = np.asarray(predictions, dtype=np.float64)
-    ordered = np.sort(stack, axis=0)  # NaN last, so one is in the last row if in any
+    ordered = np.sort(stack, axis=0)  # NaN sorts last, so the last row shows whether there is one
     missing = np.isnan(ordered[-1])
     lower, upper = (_quantile(ordered, level) for level in LEVELS)
     mean, sd = stack.mean(axis=0), stack.std(axis=0, ddof=1)

@@ -19,10 +19,10 @@ class CrossValidation:
     """The measures of every fold."""
 
     rows: list[Row]  # one per fold
-    mean: dict[str, float]  # their averages and deviations
+    mean: dict[str, float]  # averages and standard deviations
     split: Split
-    models: list[Any]  # the folds' models, where they were kept
-    out_of_fold: OutOfFold | None = None  # the predictions at held-out sites, of class models
+    models: list[Any]  # the models of the folds, on request
+    out_of_fold: OutOfFold | None = None  # predictions at held-out sites, for class models
 
 
 def cross_validate(
@@ -36,12 +36,15 @@ def cross_validate(
     executor: Executor | None = None,
     progress: Progress | None = None,
 ) -> CrossValidation:
-    """Fit a copy of the estimator without each fold in turn and measure on it; models are kept to draw bands. `start`
-    is a model of all records, from which those of folds start: what they find is the same, sooner."""
+    """Fit a copy of the estimator without each fold in turn, and measure it on the fold.
+
+    `keep_models` returns the models, for bands. The fits start from `start`, a model of all records. This saves time
+    and does not change the optimum.
+    """
     jobs = [(table, estimator, fold, assessor, keep_models, start) for fold in split.folds]
-    found = run_all(validate_fold, jobs, executor, progress, "cross-validation")
-    models = [model for *_, model in found if model is not None]
-    return gather_folds(table, split, assessor, [(row, held) for row, held, _ in found], models)
+    results = run_all(validate_fold, jobs, executor, progress, "cross-validation")
+    models = [model for *_, model in results if model is not None]
+    return gather_folds(table, split, assessor, [(row, measured) for row, measured, _ in results], models)
 
 
 def gather_folds(
@@ -51,9 +54,9 @@ def gather_folds(
     rows = []
     for fold, (row, _) in zip(split.folds, measured, strict=True):
         rows.append({"fold": fold.name, **assessor.counts(fold.training(table), fold.testing(table)), **row})
-    held = [part for _, part in measured]
-    mean = assessor.average(rows, held, training=True)
-    return CrossValidation(rows, mean, split, list(models), assessor.out_of_fold(table, split, held))
+    per_fold = [part for _, part in measured]
+    mean = assessor.average(rows, per_fold, training=True)
+    return CrossValidation(rows, mean, split, list(models), assessor.out_of_fold(table, split, per_fold))
 
 
 def validate_fold(
@@ -73,7 +76,7 @@ def validate_fold(
     train, test = fold.training(table), fold.testing(table)
     try:
         fitted = assessor.fit(train, estimator.for_fold(fold.name), start=start)
-        # What ends before its optimum would still know something of the test records, from where it started.
+        # A fit that stopped early would still depend on the test records, through its start.
         if start is not None and fitted.solution_.status != CONVERGED:
             fitted = assessor.fit(train, estimator.for_fold(fold.name))
     except DataError as error:

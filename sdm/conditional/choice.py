@@ -24,9 +24,9 @@ from sdm.progress.telling import StepCount
 from sdm.types import Array, Index, Progress
 
 MULTIPLIERS = (np.inf, *(2.0**k for k in range(7, -9, -1)))
-EVIDENCE = 0.5  # standard errors by which the best must be better than the constant model
-PATIENCE, NEAR = 2, 2e-3  # multipliers in a row that are worse than the best, by an error and NEAR nats, end it
-MANY = 300, 5000  # sites from which folds are made once instead of twice, and from which one fold is enough
+EVIDENCE = 0.5  # number of standard errors by which the best must be better than the null model
+PATIENCE, NEAR = 2, 2e-3  # consecutive multipliers that end a search, if worse than the best by an error and NEAR nats
+MANY = 300, 5000  # numbers of sites from which there is one division into folds instead of two, and only one fold
 
 
 class Scorer(Protocol):
@@ -40,10 +40,10 @@ class Scorer(Protocol):
 class MultiplierSearch:
     """The held-out loss along K falling multipliers."""
 
-    multipliers: Array  # (K,); the first is infinite: the constant model
-    losses: Array  # (K,): mean over the sites that were held out, in nats
-    errors: Array  # (K,): standard errors of their differences from the least of the losses
-    log_losses: Array  # (K, n): the log loss of each site, by which models of different entropies are compared
+    multipliers: Array  # (K,); the first is infinite (the null model)
+    losses: Array  # (K,): mean over held-out sites, in nats
+    errors: Array  # (K,): standard errors of the differences from the least loss
+    log_losses: Array  # (K, n): the log loss of each site, to compare entropies
 
     @property
     def chosen(self) -> int:
@@ -80,17 +80,17 @@ def search_multipliers(
     text: str = "penalties",
     multipliers: Sequence[float] | None = None,
 ) -> MultiplierSearch:
-    """Return the held-out loss of every multiplier tried.
+    """Return the held-out loss of every multiplier of the search.
 
-    `begin(held)` returns a function that fits the other sites at a multiplier, called with falling ones, and returns
-    the scores of every class at the sites that are held out. `targets` are `(C, n)`, the weights of the sites have sum
-    one, and sites of one `group` are never divided.
+    `begin(held_out)` returns a function that is called with falling multipliers. It fits the other sites and returns
+    the scores of every class at the held-out sites. `targets` are `(C, n)`, the weights of the sites sum to one, and
+    sites of one `group` are never divided.
     """
     multipliers = MULTIPLIERS if multipliers is None else multipliers
     targets, weight, entropy = sites.targets, sites.weight, sites.entropy
     group = np.arange(weight.size) if sites.group is None else sites.group
-    parts = [(begin(held), held) for held in _held_out(targets, group, sites.folds, sites.seed)]
-    times = np.sum([held for _, held in parts], axis=0)
+    parts = [(begin(held_out), held_out) for held_out in _held_out(targets, group, sites.folds, sites.seed)]
+    times = np.sum([held_out for _, held_out in parts], axis=0)
     share = weight * (times > 0) / weight[times > 0].sum()
     rows: list[Array] = []
     log_rows: list[Array] = []
@@ -98,17 +98,17 @@ def search_multipliers(
     fits = StepCount(progress, text, len(multipliers) * len(parts))
     for multiplier in multipliers:
         loss, log_loss = np.zeros(weight.size), np.zeros(weight.size)
-        for fit, held in parts:
-            scores, wanted = fit(multiplier), np.ascontiguousarray(targets[:, held])
-            loss[held] += entropy.losses(scores, wanted)
+        for fit, held_out in parts:
+            scores, labels = fit(multiplier), np.ascontiguousarray(targets[:, held_out])
+            loss[held_out] += entropy.losses(scores, labels)
             p, _ = entropy.distributions(scores)
-            log_loss[held] += np.log(len(p)) + np.sum(wanted * floored_log_loss(p * len(p)), axis=0)
+            log_loss[held_out] += np.log(len(p)) + np.sum(labels * floored_log_loss(p * len(p)), axis=0)
             fits.step()
         rows.append(loss / np.maximum(times, 1))
         log_rows.append(log_loss / np.maximum(times, 1))
         best = rows[int(np.argmin([share @ row for row in rows]))]
-        more = rows[-1] - best
-        worse = worse + 1 if share @ more > NEAR + _error(more, share, group) else 0
+        excess = rows[-1] - best
+        worse = worse + 1 if share @ excess > NEAR + _error(excess, share, group) else 0
         if worse == PATIENCE:
             break
     fits.end()
@@ -129,11 +129,11 @@ def _held_out(targets: Array, group: Index, folds: int, seed: int) -> list[NDArr
     for repeat in range(1 if sites >= MANY[0] else 2):
         fold = fold_numbers(label, min(folds, sites), np.random.default_rng([seed, 17, repeat]), group)
         for k in range(1 if sites >= MANY[1] else int(fold.max()) + 1):
-            held = fold == k
-            lost = targets[:, ~held].sum(axis=1) == 0
-            held &= ~np.isin(group, group[held & (targets[lost] > 0).any(axis=0)])
-            if held.any() and not held.all():
-                out.append(held)
+            mask = fold == k
+            lost = targets[:, ~mask].sum(axis=1) == 0
+            mask &= ~np.isin(group, group[mask & (targets[lost] > 0).any(axis=0)])
+            if mask.any() and not mask.all():
+                out.append(mask)
     if not out:
         raise TooFewError("every class is at one site only, so that the multiplier cannot be chosen: set --multiplier")
     return out
@@ -174,10 +174,10 @@ def choose_penalties(
                 continue
             losses = []
             for k in np.unique(fold):
-                held = fold == k
-                model = fit(x[~held], targets[:, ~held], weight[~held], lam, beta)
-                site_losses = sites.entropy.losses(model.scores(x[held]), np.ascontiguousarray(targets[:, held]))
-                losses.append(float(np.average(site_losses, weights=weight[held])))
+                test = fold == k
+                model = fit(x[~test], targets[:, ~test], weight[~test], lam, beta)
+                site_losses = sites.entropy.losses(model.scores(x[test]), np.ascontiguousarray(targets[:, test]))
+                losses.append(float(np.average(site_losses, weights=weight[test])))
                 fits.step()
             loss, error = float(np.mean(losses)), float(np.std(losses, ddof=1) / np.sqrt(len(losses)))
             tried.append(PenaltySetting(lam, beta, loss, error, tuple(losses)))

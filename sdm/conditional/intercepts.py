@@ -16,11 +16,11 @@ from sdm.features.terms import Terms
 from sdm.maxent.entropy import ClassEntropy
 from sdm.types import Array
 
-FREE_PENALTY = 1e-15  # where solvers need a positive number; below rounding, and not counted
-STEPS = 500  # at most; a few are enough from the intercepts of weights nearby
-SHARES = (1.0, 0.5, 0.1, 0.0)  # of Newton's step, the whole of it first; nothing of it stands for the other way
-NEAR = 1e-11  # totals this near are right but for rounding, or after one more step of Newton's method
-HALVINGS = 40  # of a bracket around one intercept: Newton's method does the rest
+FREE_PENALTY = 1e-15  # for solvers that need a positive penalty; below rounding, and not counted
+STEPS = 500  # limit; a few steps are enough from the intercepts of similar weights
+SHARES = (1.0, 0.5, 0.1, 0.0)  # shares of Newton's step; 0 stands for bisection
+NEAR = 1e-11  # totals within this are correct up to rounding, or after one more Newton step
+HALVINGS = 40  # halvings of a bracket around one intercept, before Newton's method continues
 
 
 class ConstantFamily(Family):
@@ -70,19 +70,19 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
     distributions `(C, n)` and `Ω*(θ_i + b)`.
     """
 
-    def at(b: Array) -> tuple[float, Array, Array, Array, Array]:
+    def evaluate(b: Array) -> tuple[float, Array, Array, Array, Array]:
         p, conjugate = entropy.distributions(theta + b[:, None])
         return float(q @ conjugate) - float(b @ totals), p @ q - totals, b, p, conjugate
 
-    point = at(np.zeros(totals.size))
+    point = evaluate(np.zeros(totals.size))
     for _ in range(STEPS):
-        value, off, b, p, _ = point
-        worst, rounding = np.abs(off).max(), 1e-14 * (1.0 + abs(value))
+        value, error, b, p, _ = point
+        worst, rounding = np.abs(error).max(), 1e-14 * (1.0 + abs(value))
         if worst <= 1e-15:
             break
-        newton = _newton_step(entropy.bends(p), q, off)
+        newton = _newton_step(entropy.bends(p), q, error)
         for share in SHARES if worst > NEAR else SHARES[:1]:
-            trial = at(b + share * newton if share else _bisected(lambda b: at(b)[1], b, off))
+            trial = evaluate(b + share * newton if share else _bisected(lambda b: evaluate(b)[1], b, error))
             if trial[0] < value - rounding or (trial[0] <= value + rounding and np.abs(trial[1]).max() < worst):
                 point = trial
                 break
@@ -91,27 +91,28 @@ def best_intercepts(theta: Array, q: Array, totals: Array, entropy: ClassEntropy
     return point[2:]
 
 
-def _newton_step(w: Array, q: Array, off: Array) -> Array:
+def _newton_step(w: Array, q: Array, error: Array) -> Array:
     """Return the shortest Newton step towards the totals, for curvatures `w` of classes at sites."""
     total = w.sum(axis=0)
-    if len(w) == 2:  # [1, −1; −1, 1] times a number: much faster than to solve it
+    if len(w) == 2:  # the matrix is [1, −1; −1, 1] times a number: faster than a solver
         bend = float(q @ (w[0] * w[1] / total))
-        step = 0.25 * (off[1] - off[0]) / bend if bend > np.finfo(np.float64).tiny else 0.0  # else it has no end
+        # otherwise the step is unbounded
+        step = 0.25 * (error[1] - error[0]) / bend if bend > np.finfo(np.float64).tiny else 0.0
         return np.array([step, -step])
     bend_matrix = np.diag(w @ q) - (w * (q / total)) @ w.T
-    return np.asarray(np.linalg.lstsq(bend_matrix, -off, rcond=1e-13)[0])
+    return np.asarray(np.linalg.lstsq(bend_matrix, -error, rcond=1e-13)[0])
 
 
-def _bisected(off: Callable[[Array], Array], b: Array, excess: Array) -> Array:
+def _bisected(error: Callable[[Array], Array], b: Array, excess: Array) -> Array:
     """Return intercepts with one of them moved to the zero of its error."""
     c = int(np.argmax(np.abs(excess)))
     unit = -np.sign(excess[c]) * np.eye(b.size)[c]
     low, high = 0.0, 1.0
-    while np.sign(off(b + high * unit)[c]) == np.sign(excess[c]):
+    while np.sign(error(b + high * unit)[c]) == np.sign(excess[c]):
         low, high = high, 2.0 * high
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if np.sign(off(b + middle * unit)[c]) == np.sign(excess[c]):
+        if np.sign(error(b + middle * unit)[c]) == np.sign(excess[c]):
             low = middle
         else:
             high = middle

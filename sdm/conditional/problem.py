@@ -34,7 +34,8 @@ from sdm.maxent.solution import Solution
 from sdm.types import Array
 
 BLOCK = 2048
-DENSE_WEIGHTS = 2000  # up to which a direct solve beats conjugate gradients: a Gram matrix for each class
+# largest number of weights for a direct solve, with a Gram matrix per class; conjugate gradients are faster above
+DENSE_WEIGHTS = 2000
 
 
 class ClassProblem(Problem):
@@ -65,13 +66,14 @@ class ClassProblem(Problem):
         return np.array([self.features.scores(row) for row in lam.reshape(self.classes, -1)])
 
     def state(self, lam: Array, tau: float = np.nan) -> State:
-        """Evaluate everything at `w` with the best intercepts; normalisers are the sites' own, so there is no guess."""
+        """Evaluate the problem at `w` with the optimal intercepts; `tau` is not used, since every site has a
+        normaliser."""
         theta = self.scores(lam)
         if self.intercepts.size:
             b, p, conjugate = best_intercepts(theta, self.q0, self.sample @ self.q0, self.entropy)
             theta, lam = theta + b[:, None], lam.copy()
             lam[self.intercepts] += b
-            middle = lam[self.intercepts].mean()  # which predictions do not see
+            middle = lam[self.intercepts].mean()  # does not change predictions
             lam[self.intercepts] -= middle
             theta, conjugate = theta - middle, conjugate - middle
         else:
@@ -110,8 +112,8 @@ class ClassProblem(Problem):
         bound = super().gap(state, worst)
         if not self.intercepts.size:
             return bound
-        off = (state.p - self.sample) @ self.q0
-        return bound + float(np.abs(off) @ np.abs(state.lam[self.intercepts]))
+        error = (state.p - self.sample) @ self.q0
+        return bound + float(np.abs(error) @ np.abs(state.lam[self.intercepts]))
 
     def negentropy(self, p: Array) -> float:
         """Return `Σ_i q_i Ω(p_i)`, minus its value for the targets."""
@@ -137,13 +139,13 @@ class ClassProblem(Problem):
         The curvature of a site is `diag(w) − w wᵀ/Σw` over its classes: one Gram matrix per class minus one for all.
         """
         of_class, feature = np.divmod(members, self.features.size)
-        distinct, place = np.unique(feature, return_inverse=True)
+        distinct, position = np.unique(feature, return_inverse=True)
         columns = pool.columns(distinct)
         q, w = self.q0[:: pool.stride], w[:, :: pool.stride]
         q = q / q.sum()
         total = _total(w)
         spans = np.searchsorted(of_class, np.arange(self.classes + 1))
-        two = self.classes == 2  # one Gram matrix is enough: diag(w) − w wᵀ/Σw is w₀w₁/Σw · [1, −1; −1, 1]
+        two = self.classes == 2  # one Gram matrix suffices: diag(w) − w wᵀ/Σw is w₀w₁/Σw · [1, −1; −1, 1]
         out = np.zeros((distinct.size, distinct.size) if two else (members.size, members.size))
         for a in range(0, q.size, BLOCK):
             b = min(a + BLOCK, q.size)
@@ -152,7 +154,7 @@ class ClassProblem(Problem):
                 x *= np.sqrt(q[a:b] * w[0, a:b] * w[1, a:b] / total[a:b])
                 out += x @ x.T
                 continue
-            x = x[place]
+            x = x[position]
             for c in range(self.classes):
                 block = slice(spans[c], spans[c + 1])
                 part = x[block] * np.sqrt(q[a:b] * w[c, a:b])
@@ -161,7 +163,7 @@ class ClassProblem(Problem):
             out -= x @ x.T
         if two:
             sign = 1.0 - 2.0 * of_class
-            out = out[np.ix_(place, place)] * np.outer(sign, sign)
+            out = out[np.ix_(position, position)] * np.outer(sign, sign)
         out[np.diag_indices(members.size)] *= 1.0 + 1e-8
         return out
 

@@ -11,12 +11,17 @@ from sdm.types import AnyArray, Array, Index, Label
 
 
 def read_targets(y: Any, rows: int, least: int = 2) -> tuple[tuple[Label, ...], Array]:
-    """Return the classes and each site's target distribution, `(C, n)`, of labels `(n,)` or proportions `(n, C)`.
+    """Return the classes and the target distribution of each site, `(C, n)`, from labels `(n,)` or proportions `(n,
+    C)`.
 
-    Labels are text or numbers. Proportions (cover fractions, counts, percent) are scaled to sum to one at every site;
-    the classes are a data frame's columns, or 0, 1, … Refused are missing labels, fewer than two classes, a class with
-    fewer records than `least`, names that differ in case or spaces only, and proportions that are missing, negative or
-    all zero.
+    Labels are text or numbers. Proportions (cover fractions, counts, percent) are scaled to sum to one at every site.
+    Their classes are a data frame's columns, or 0, 1, …
+
+    Raises
+    ------
+    DataError
+        For missing labels, fewer than two classes, a class with fewer than `least` records, names that differ only in
+        case or spaces, and proportions that are missing, negative or all zero.
     """
     values = np.asarray(y)
     if values.ndim not in (1, 2) or values.shape[0] != rows:

@@ -36,7 +36,7 @@ from sdm.maxent.confidence import PENALTY_OF
 from sdm.maxent.entropy import ORDERS, ClassEntropy, OrderTrial, choose_order, order_note
 from sdm.maxent.penalty import BY_WEIGHT, L1, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import PenaltySetting
-from sdm.maxent.penalty_weights import TABLE_LETTERS, TABLE_LIMITS, TABULATED, given_numbers, penalty_weights
+from sdm.maxent.penalty_weights import TABLE_LETTERS, TABLE_LIMITS, TABULATED, penalty_weights, table_replacements
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton, solve_structural
@@ -48,11 +48,11 @@ from sdm.types import AnyArray, Array, Index, Numbers, Progress, TableLike
 log = logging.getLogger("sdm")
 
 KNOTS = 30
-FEW = 2_000_000  # values of features at sites that are held out: so many are kept during a search
-# Features, and weights of all classes, up to which an elastic penalty is tried: it gives near copies a weight each, and
-# each step takes the cube of their number.
+FEW = 2_000_000  # values of features at held-out sites: up to this number they are stored during a search
+# Features and weights of all classes up to which an elastic penalty is tried. It gives near duplicates a weight each,
+# and a step takes the cube of their number.
 ELASTIC, ELASTIC_WEIGHTS = 1000, 2000
-CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # of fits that only choose: held-out losses differ by more
+CHOICE_GAP, CHOICE_ROUNDS = 1e-3, 100  # limits of fits that only choose settings: held-out losses differ by more
 
 _NUMBERS = {
     "multiplier": (0.0, np.inf, "a positive number, or 'auto'"),
@@ -84,72 +84,76 @@ class ConditionalMaxent(Classifier):
     Parameters
     ----------
     features : str or sequence of str
-        ``"auto"`` (by the number of sites), classes by letter (``"lqh"``) or name; with growing families among them
+        ``"auto"`` (by the number of sites), or classes by letter (``"lqh"``) or name. With growing families
         (``"l,q,trees:8,mono:4"``) the model is structural.
     regularization : {"auto", "l1", "none", "smoothed_l1", "l2", "l2sq", "elastic"}
-        ``"auto"`` is l1; or elastic where the multiplier is chosen and that does better at held-out sites (of up to
-        1,000 features, and 2,000 weights of three or more classes, beyond which it takes long).
+        ``"auto"`` is l1. If the multiplier is chosen, it is elastic where that has a lower held-out loss. Elastic is
+        tried up to 1,000 features and, for three or more classes, 2,000 weights.
     multiplier : float or "auto"
-        Multiplies every penalty of ordinary features. ``"auto"`` chooses it by the loss at held-out sites, down from
-        infinity, where the model is the constant one; a `beta` that is a number is taken as it is.
+        Multiplies every penalty of ordinary features. ``"auto"`` chooses it by held-out loss, from infinity (the null
+        model) down; with a number as `beta` it is 1.
     entropy : float or "auto"
-        1 is the logistic loss (softmax); up to 2 (sparsemax) a class can get exactly no probability. ``"auto"`` chooses
-        1, 1.25, 1.5 or 2 by the log loss at held-out sites, each at its own multiplier.
+        Order of the entropy: 1 is the logistic loss (softmax). Up to 2 (sparsemax), classes can have a probability of
+        exactly 0. ``"auto"`` chooses 1, 1.25, 1.5 or 2 by held-out log loss, each at its best multiplier.
     knots : {"maxent", "maxnet", "all"} or int
-        Where hinges and thresholds bend; by default at 30 quantiles of each variable.
+        Knots of hinges and thresholds; by default 30 quantiles of each variable.
     beta : {"maxent", "maxnet", "deviation", "corollary7", "auto"} or float, optional
-        Where the penalties come from. A rule's penalty of a feature is multiplied by `√(π_c (1 − π_c))`, with `π_c` the
-        share of class `c`: the deviation of its indicator. A number is the same penalty for all. In a structural model
-        it is the β of `λ·B_k + β` (0.005 by default; ``"auto"`` chooses it by held-out loss).
+        Rule of the penalties. The penalty of a feature by a rule is multiplied by `√(π_c (1 − π_c))`, the standard
+        deviation of the indicator of class `c` with share `π_c`. A number is the same penalty for all. In a structural
+        model it is the β of `λ·B_k + β` (0.005 by default; ``"auto"`` chooses it by held-out loss).
     lam : float or "auto"
         In a structural model, the λ of `λ·B_k + β`, the penalty of a tree or monomial of complexity `B_k` in every
         class.
     folds : int
-        Folds that choose the multiplier, and λ and β, where they are "auto".
+        Number of folds to choose the multiplier, λ and β, where they are "auto".
     categorical : sequence of str or int
-        Columns whose values are categories.
+        Columns of categories.
     tolerance : float, optional
-        Largest duality gap to accept, in nats; 1e-6 by default, 1e-4 with trees or monomials.
+        Largest accepted duality gap, in nats; 1e-6 by default, 1e-4 with trees or monomials.
     max_iterations : int, optional
-        By default 500, or 200 in a structural model. Reaching it is reported in `solution_.status`.
+        Limit of the solver: 500 by default, 200 in a structural model. `solution_.status` shows if it was reached.
     smoothing, ratio : float
-        Of smoothed_l1 and elastic.
+        Parameters of smoothed_l1 and elastic, as for `Maxent`.
     beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
-        Numbers in place of those of Maxent's tables, for linear, quadratic and product features, hinges, thresholds and
+        Replace the values of Maxent's tables for linear, quadratic and product features, hinges, thresholds and
         categories.
     quadratic_from, hinge_from, product_from : int
-        Sites from which ``"auto"`` takes quadratic, hinge and product features.
+        Number of sites from which ``"auto"`` includes quadratic, hinge and product features.
     seed : int
-        Of the folds.
+        Seed of the folds.
     random_state : int, optional
-        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
+        Alternative name of `seed` for scikit-learn's tools; it has priority.
 
     Attributes
     ----------
     classes_ : (C,) array
+        Labels of the classes, sorted.
     solution_ : Solution
-        `.status`, `.gap` (over all features; with trees over the features found), `.objective`, `.history`, `.seconds`.
+        `.status`, `.gap` in nats (over all features; with trees over the features found), `.objective`, `.history`,
+        `.seconds`.
     regularization_ : str
         The penalty.
     multiplier_ : float
-        The multiplier; infinite if prevalence alone did no worse at held-out sites. `multiplier_search_` are the ones
-        tried, if it was chosen (else None).
+        The multiplier; infinite if the null model had the lowest held-out loss. `multiplier_search_` has all
+        candidates, if it was chosen (else None).
     entropy_ : float
-        The order of the entropy; `order_search_` are those tried, if it was chosen.
+        The order of the entropy; `order_search_` has the candidates, if it was chosen.
     lam_, beta_ : float
-        The penalties of a structural model; `search_` are the settings tried, if they were chosen.
+        The penalties of a structural model; `search_` has the candidates, if they were chosen.
     coef_ : (C, J) array
-        Weights of all features, `feature_names_` naming them; `intercept_` are the classes' constants, which have no
-        penalty, so that every class has the total probability of its targets.
+        Weights of all features, named by `feature_names_`.
+    intercept_ : (C,) array
+        Constants of the classes. They have no penalty, so every class has the total probability of its targets.
     model_ : ClassModel
-        The fitted model, which predicts and which `save` writes.
+        The fitted model, used by `predict` and `save`.
     notes_ : list of str
+        Dropped variables and features, and choices.
 
     Notes
     -----
-    Every class has its own weights. With two classes the model is the binary one: its weights are `v = coef_[1] −
-    coef_[0]` and `coef_` is `±v/2`; an l1 penalty of β here is one of β on `|v|`, an l2² penalty of β is one of `β/2`
-    on `v²/2`.
+    Every class has its own weights. With two classes the model is the binary one with weights `v = coef_[1] −
+    coef_[0]`, and `coef_` is `±v/2`. Then an l1 penalty of β on `coef_` is a penalty of β on `|v|`. An l2² penalty of β
+    is a penalty of `β/2` on `v²/2`.
 
     Examples
     --------
@@ -284,8 +288,8 @@ class ConditionalMaxent(Classifier):
         """Fit ordinary features at a multiplier; return the weights as a start for a smaller multiplier."""
         features, beta = multiplied(finite, beta, multiplier)
         penalty = make_penalty(self.regularization_, beta.ravel(), smoothing=self.smoothing, ratio=self.ratio)
-        known: Problem | None = getattr(self, "problem_", None)  # at another multiplier
-        mu = known.mu if known is not None and known.features is features and known.sample is targets else None
+        earlier: Problem | None = getattr(self, "problem_", None)  # of a fit at another multiplier
+        mu = earlier.mu if earlier is not None and earlier.features is features and earlier.sample is targets else None
         self.feature_set_ = features
         self.problem_: Problem = ClassProblem(features, targets, ClassEntropy(self.entropy_), penalty, mu)
         self.solution_ = solve_newton(
@@ -298,33 +302,33 @@ class ConditionalMaxent(Classifier):
         entropy."""
         self.multiplier_search_: MultiplierSearch | None = None
         self.order_search_: list[OrderTrial] = []
-        given = self._given_multiplier(letters)
+        fixed = self._fixed_multiplier(letters)
         if self.entropy == "auto" and not letters:
             raise ConflictError("entropy='auto' needs ordinary feature classes: add some, such as l,q,trees:8")
         orders = ORDERS if self.entropy == "auto" else (ClassEntropy(cast(float, self.entropy)).alpha,)
         self.entropy_ = orders[0]
-        if given is not None and len(orders) == 1:
-            return given
-        found = {order: self._search_multipliers(order, given, sites, letters) for order in orders}
+        if fixed is not None and len(orders) == 1:
+            return fixed
+        searches = {order: self._search_multipliers(order, fixed, sites, letters) for order in orders}
         if len(orders) > 1:
-            losses = {order: search.log_losses[search.chosen] for order, (_, search) in found.items()}
+            losses = {order: search.log_losses[search.chosen] for order, (_, search) in searches.items()}
             self.entropy_, self.order_search_ = choose_order(losses, sites.domain.q0)
             self.notes_.append(order_note(self.entropy_, self.order_search_))
-        self.regularization_, best = found[self.entropy_]
-        if given is not None:
-            return given
+        self.regularization_, best = searches[self.entropy_]
+        if fixed is not None:
+            return fixed
         self.multiplier_search_ = best
         return float(best.multipliers[best.chosen])
 
-    def _given_multiplier(self, letters: str) -> float | None:
-        """Return the multiplier if it is not to be chosen."""
+    def _fixed_multiplier(self, letters: str) -> float | None:
+        """Return the multiplier if it is not chosen by held-out loss, else None."""
         if self.multiplier != "auto":
             return float(self.multiplier)
         chosen_beta = isinstance(self.beta, str | None) or has_growing(self.features)
         return 1.0 if not letters or self.regularization_ == "none" or not chosen_beta else None
 
     def _search_multipliers(
-        self, order: float, given: float | None, sites: _Sites, letters: str
+        self, order: float, fixed: float | None, sites: _Sites, letters: str
     ) -> tuple[str, MultiplierSearch]:
         """Return the better penalty at one order of the entropy, and its held-out loss at every multiplier."""
         x, targets, domain = sites.x, sites.targets, sites.domain
@@ -332,14 +336,14 @@ class ConditionalMaxent(Classifier):
         trial = self._trial(domain, tolerance=CHOICE_GAP, max_iterations=CHOICE_ROUNDS)
         trial.set_params(features=letters, entropy=order, beta=None if growing else self.beta)
 
-        def begin(held: NDArray[np.bool_]) -> Callable[[float], Array]:
-            rest, wanted = NamedNumbers(x[~held], domain.names), np.ascontiguousarray(targets[:, ~held])
-            return trial.changed()._follow(rest, wanted, domain.q0[~held], letters, size, x[held])
+        def begin(held_out: NDArray[np.bool_]) -> Callable[[float], Array]:
+            rest, labels = NamedNumbers(x[~held_out], domain.names), np.ascontiguousarray(targets[:, ~held_out])
+            return trial.changed()._follow(rest, labels, domain.q0[~held_out], letters, size, x[held_out])
 
-        whole = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
-        weights = whole.size * (len(targets) if len(targets) > 2 else 1)  # two classes mirror each other
-        few = whole.size <= ELASTIC and weights <= ELASTIC_WEIGHTS
-        elastic = self.regularization == "auto" and given is None and not growing and few
+        full = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
+        weights = full.size * (len(targets) if len(targets) > 2 else 1)  # two classes share one set of weights
+        few = full.size <= ELASTIC and weights <= ELASTIC_WEIGHTS
+        elastic = self.regularization == "auto" and fixed is None and not growing and few
         searches: dict[str, MultiplierSearch] = {}
         for name in [self.regularization_, *(["elastic"] if elastic else [])]:
             trial.regularization = name
@@ -348,7 +352,7 @@ class ConditionalMaxent(Classifier):
                 HeldOutSites(targets, domain.q0, ClassEntropy(order), sites.group, self.folds, self.used_seed),
                 progress=sites.progress,
                 text=f"penalties, {name}",
-                multipliers=None if given is None else [given],
+                multipliers=None if fixed is None else [fixed],
             )
         best = min(searches, key=lambda name: float(searches[name].losses.min()))
         return best, searches[best]
@@ -356,19 +360,21 @@ class ConditionalMaxent(Classifier):
     def _follow(
         self, x: NamedNumbers, targets: Array, weight: Array, letters: str, size: float, others: Array
     ) -> Callable[[float], Array]:
-        """Return a function that fits ordinary features at falling multipliers, each from the weights of the last, and
-        returns the scores of every class at other sites.
+        """Return a function of the multiplier that fits ordinary features and returns the scores `(C, k)` at other
+        sites.
 
-        Penalties are those of a sample of `size`: the multiplier chosen on a part is meant for the whole.
+        It is called with falling multipliers, and each fit starts from the weights of the previous one. The penalties
+        are for a sample of `size`, because the chosen multiplier is used for all sites.
         """
         self._encoder, self.notes_, self.classes_ = Encoder.learn(x, self.categorical), [], np.arange(len(targets))
         self.regularization_, self.entropy_ = self.regularization, float(self.entropy)
         domain = Domain(self._encoder.encode(x), self._encoder.names, self._encoder.categorical, weight)
         finite, beta = self._finite(domain, targets, letters, size)
-        values: Array | None = None  # of the features at the other sites, where they are few: a model takes longer
+        # of the features at the other sites, if there are few: predicting by a model takes longer
+        values: Array | None = None
         if finite.size * len(others) <= FEW:
             terms = Terms.concatenate([family.terms() for family in finite.families[1:]])
-            values = terms.evaluate_held(others, *limits_of(model_variables(domain, self._encoder))).T
+            values = terms.evaluate_clamped(others, *limits_of(model_variables(domain, self._encoder))).T
         start: Array | None = None
 
         def fit(multiplier: float) -> Array:
@@ -377,7 +383,7 @@ class ConditionalMaxent(Classifier):
             weights = self.solution_.weights.reshape(len(targets), -1)
             self.intercept_, self.coef_ = weights[:, 0].copy(), weights[:, 1:].copy()
             if values is None:
-                return self._model(domain, {}).scores(others)
+                return self._model(domain, {"families": {}}).scores(others)
             weighted = self.coef_ @ values if self.coef_.size else np.zeros((len(targets), len(others)))
             return np.asarray(self.intercept_[:, None] + weighted)
 
@@ -389,8 +395,8 @@ class ConditionalMaxent(Classifier):
         if letters:
             built = build_features(domain, letters, knots=self.knots, sample=domain.q0, empty_categories=True)
             rule = "maxent" if self.beta is None or has_growing(self.features) else self.beta
-            given, by_rule = given_numbers(self), isinstance(rule, str)
-            rule_beta = penalty_weights(built, domain.q0, size, rule=rule, given=given)
+            numbers, by_rule = table_replacements(self), isinstance(rule, str)
+            rule_beta = penalty_weights(built, domain.q0, size, rule=rule, values=numbers)
             keep, copies = find_duplicates(built, rule_beta, self.regularization_)
             if copies:
                 self.notes_.append(f"{len(copies):,} of {built.size:,} features are duplicates and were dropped")
@@ -404,8 +410,10 @@ class ConditionalMaxent(Classifier):
         return FeatureSet(domain, families), np.hstack([constant, spread[:, None] * rule_beta])
 
     def _trial(self, domain: Domain, **limits: float) -> Self:
-        """Return an estimator for parts of the sites, whose categories are codes already. A choice needs no proof:
-        held-out losses differ by more than what is left to gain within the limits."""
+        """Return an estimator for parts of the sites, with categories as codes.
+
+        `limits` can be loose, because held-out losses differ by more than the remaining gap.
+        """
         return self.changed(categorical=[v for v, a in enumerate(domain.variables) if a.categorical], **limits)
 
     def _choose(self, sites: _Sites) -> tuple[float, float]:
@@ -519,21 +527,22 @@ class ConditionalMaxent(Classifier):
         return self.model_.predict_proba(table, clamp)
 
     def decision_function(self, X: TableLike, clamp: bool = True) -> Array:
-        """Return the score of every class, one row per site; of two classes how much the second is above the first."""
+        """Return the score of every class, `(n, C)`; for two classes the score of the second minus the first,
+        `(n,)`."""
         table = self._checked(X)
         scores = self.model_.scores(table, clamp)
         return scores[1] - scores[0] if len(scores) == 2 else np.ascontiguousarray(scores.T)
 
     def predict(self, X: TableLike, clamp: bool = True) -> AnyArray:
-        """Return the most probable class of every site."""
+        """Return the most probable class of every site, `(n,)`."""
         table = self._checked(X)
         return self.model_.predict(table, clamp)
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy: the (weighted) share of sites whose most probable class is their label."""
         predicted = self.predict(X)
-        right = predicted == one_label_per_row(y, len(predicted))
-        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
+        correct = predicted == one_label_per_row(y, len(predicted))
+        return float(np.average(correct, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
 
 def _taken(y: Any, rows: Index, height: int) -> Any:

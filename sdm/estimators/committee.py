@@ -19,9 +19,9 @@ from sdm.models.species import Model
 from sdm.progress.telling import step_by_step
 from sdm.types import Numbers, Progress
 
-# The shapes of the first four count a sixth each, the smooth one a third.
+# The first four members count a sixth each, the smooth one a third.
 WEIGHTS = (1 / 6, 1 / 6, 1 / 6, 1 / 6, 1 / 3)
-_SMOOTH = 10.0  # times the multiplier: the squared penalty of the smooth member
+_SMOOTH = 10.0  # factor of the multiplier in the squared penalty of the smooth member
 
 
 @dataclass(eq=False, repr=False)

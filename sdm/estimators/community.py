@@ -48,8 +48,8 @@ _NUMBERS = {
     "random_spread": (0.0, np.inf, "a positive number, or 'cv'"),
 }
 
-# While cross-validation chooses C, λ is this; C is chosen first, then λ. Trial fits may have a larger gap, and C grows
-# no further when this many in a row were worse than the best.
+# λ while cross-validation chooses C, which is chosen first. Trial fits may have a larger gap. The search ends when
+# `PATIENCE` values in a row are worse than the best.
 TRIAL_C, TRIAL_LAMBDA = 1.0, 25.0
 TRIAL_GAP = 10.0
 PATIENCE = 2
@@ -57,60 +57,69 @@ PATIENCE = 2
 
 @dataclass(eq=False, repr=False)
 class JointModel(Classifier):
-    """A joint model of species' presence and absence: environment for each, association between neighbours in a forest.
+    """A joint model of species' presence and absence: responses to the environment, and associations in a forest of
+    species.
 
     Parameters
     ----------
     learner : {"crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace"}
-        A conditional random field (with standard errors of the weights); max margin: M³N, L1-M³N (weights that help
-        little are zero), or Laplace MEDN (they are small).
+        A conditional random field (crf-l2 with standard errors of the weights), or max margin. The latter are M³N,
+        L1-M³N (with sparse weights) and Laplace MEDN (with shrunken weights).
     graph : {"tree", "chain", "none"} or sequence of pairs
-        Maximum-weight spanning tree of the species' residual association; each species with the next; no edge (single
-        models side by side); or edges, as pairs of names or positions, that form a forest.
+        Edges between species. ``"tree"`` is the maximum-weight spanning tree of their residual association, ``"chain"``
+        joins neighbours in their order, ``"none"`` fits single models. Or edges that form a forest, as pairs of names
+        or positions.
     features : str
-        Classes by letter or name, as for `Maxent`; of standardised variables.
+        Classes by letter or name, as for `Maxent`, of standardised variables.
     c : float or "cv"
-        Penalty on the slack; that on a CRF's weights is 1/C. ``"cv"`` goes from strong regularisation to weak, and
-        takes the least held-out loss: joint log loss for a CRF, wrong labels for the others.
+        Penalty on the slack; a CRF's weights have the penalty 1/C. ``"cv"`` follows a path from strong to weak
+        regularisation to the least held-out loss. The loss is the joint log loss for a CRF, and the number of wrong
+        labels for the others.
     lam : float or "cv"
         λ of the Laplace prior.
     method : {"variational", "exact"}
-        Of Laplace MEDN: the variational posterior of Zhu & Xing 2009, or the exact one.
+        Posterior of Laplace MEDN: the variational one of Zhu & Xing 2009, or the exact one.
     knots : {"maxent", "maxnet", "all"} or int
+        Knots of hinges and thresholds, as for `Maxent`.
     categorical : sequence of str or int
+        Columns of categories.
     random_effect : str, optional
-        A column of X whose levels (reserves, regions, observers, sites) have an intercept each, for every species; for
-        the learner crf-l2. A level that is new at a prediction, and a table without the column, has the mean, 0.
+        A column of X with levels (reserves, regions, observers, sites). Each has an intercept for every species.
+        Predictions for new levels, and for tables without the column, use the mean, 0. For the learner crf-l2.
     random_spread : float or "cv"
-        Standard deviation of the intercepts under their penalty; ``"cv"`` takes the least held-out log loss.
+        Standard deviation of the intercepts in their penalty; ``"cv"`` chooses the least held-out log loss.
     traits : data frame, optional
-        One row per species (the index), one column per trait: numbers, or text. The weights of species are drawn
-        towards what their traits say (the fourth corner: `model_.meta["fourth_corner"]`); for the learner crf-l2.
+        One row per species (the index), one column per trait, with numbers or text. The weights of species are shrunk
+        towards a regression on their traits (fourth corner: `model_.meta["fourth_corner"]`). For the learner crf-l2.
     rounds : int, optional
-        The most rounds of the variational algorithm (Zhu & Xing 2009 take 3). By default it runs until its gap is
-        small enough.
+        Maximum number of rounds of the variational algorithm (Zhu & Xing 2009 use 3). By default it runs to its
+        tolerance.
     folds : int
-        Of the cross-validation.
+        Number of folds of the cross-validation.
     tolerance : float, optional
-        Largest duality gap to accept, in the learner's loss (nats, or wrong labels) per site. By default 1e-4 nats
-        per species for a CRF, 1e-3 wrong labels per species for the others; ten times as much in fits that choose.
+        Largest accepted duality gap per site, in the learner's loss. The default is 1e-4 nats per species for a CRF
+        and 1e-3 wrong labels per species for the others. It is ten times as large in trial fits.
     max_iterations : int
+        Limit of the solver.
     seed : int
-        Of the folds.
+        Seed of the folds.
     random_state : int, optional
-        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
+        Alternative name of `seed` for scikit-learn's tools; it has priority.
 
     Attributes
     ----------
+    species_ : tuple of str
+        The names of the S species.
     solution_ : LearnedWeights
         `.weights`, `.variance`, `.gap`, `.status`, `.iterations`.
     model_ : FittedJoint
-        The fitted model, which predicts and which `save` writes.
+        The fitted model, used by `predict` and `save`.
     forest_ : Forest
+        The edges between species.
     bound_ : MarginBound or None
-        The PAC-Bayes estimate of the share of new sites with a wrong labeling (M³N and Laplace MEDN).
+        PAC-Bayes estimate of the share of new sites with a wrong labelling (M³N and Laplace MEDN).
     tuning_ : list of dict
-        Every setting that cross-validation tried, and its held-out loss.
+        Every setting of the cross-validation, and its held-out loss.
     notes_ : list of str
         Notes on missing labels.
 
@@ -200,7 +209,7 @@ class JointModel(Classifier):
             self.notes_ += traits.check(self.species_)
         site_features = SiteFeatures.learn(x, encoder, self.features, self.knots)
         environment = LabelledSites(site_features.evaluate(x), labels)
-        sites = environment if levels is None else levels.beside(environment, 1.0, 1.0)
+        sites = environment if levels is None else levels.augment(environment, 1.0, 1.0)
         self.forest_ = self._forest(sites)
         discriminant = Discriminant(self.forest_, sites.x.shape[1])
         if traits is not None:
@@ -216,26 +225,26 @@ class JointModel(Classifier):
                 without = replace(trials, sites=environment, group=levels.held_out_units(groups))
                 spread, tried = choose_spread(without, quick, levels, PATIENCE)
                 self.tuning_ += tried
-            sites = levels.beside(environment, spread, learner.c)
+            sites = levels.augment(environment, spread, learner.c)
         self.solution_ = learner.fit(discriminant, sites, bias)
         if self.solution_.status != "converged":
             log.warning("%s: %s at a gap of %.2g per site", title, self.solution_.status, self.solution_.gap)
         variance, weights = learner.spread(discriminant, sites, bias, self.solution_), self.solution_.weights
-        known = np.zeros(0) if variance is None else variance
+        variances = np.zeros(0) if variance is None else variance
         scale = 1.0 if learner.is_crf else float(best_scale(discriminant, sites, weights))
         shape = (encoder, site_features, self.species_, self.forest_)
         present = (labels == 1).astype(np.float64)
         seen = training_reference(Domain(x, encoder.names, encoder.categorical), list(present.T))
         self.bound_ = learner.bound(discriminant, sites, bias, self.solution_)
         record, random = self._record(learner, sites), None
-        own = np.concatenate([discriminant.node_weights(weights).ravel(), discriminant.split(weights)[1]])
-        squares = known[: discriminant.own_size]
+        species_weights = np.concatenate([discriminant.node_weights(weights).ravel(), discriminant.split(weights)[1]])
+        squares = variances[: discriminant.n_unshared]
         if levels is not None:
             fixed = (str(self.random_effect), levels, spread, learner.c, discriminant)
-            random, own, squares = RandomEffect.divided(*fixed, own, squares)
-        self.model_ = FittedJoint(*shape, own, squares, scale, record, seen, random)
+            random, species_weights, squares = RandomEffect.divided(*fixed, species_weights, squares)
+        self.model_ = FittedJoint(*shape, species_weights, squares, scale, record, seen, random)
         if traits is not None:
-            corner = (discriminant.corner(part) if part.size else part for part in (weights, known))
+            corner = (discriminant.corner(part) if part.size else part for part in (weights, variances))
             record["fourth_corner"] = corner_rows(traits.names, self.model_.feature_names[:-1], *corner)
         return self
 
@@ -324,19 +333,20 @@ class JointModel(Classifier):
         return self.model_.predict(table, known, clamp).astype(np.int64)
 
     def predict_proba(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> Array:
-        """Return every species' probability at every site, given the labels in `known` (NaN where unknown)."""
+        """Return the marginal probability of every species at every site, `(n, S)`; arguments as for `predict`."""
         table = self._checked(X)
         return self.model_.predict_proba(table, known, clamp)
 
     def communities(
         self, X: TableLike, known: TableLike | None = None, clamp: bool = True
     ) -> list[PossibleCommunities | None]:
-        """Return a few possible communities of every site with their probabilities, given the labels in `known`."""
+        """Return possible communities of every site with their probabilities; arguments as for `predict`."""
         table = self._checked(X)
         return self.model_.communities(table, known, clamp)
 
     def richness(self, X: TableLike, known: TableLike | None = None, clamp: bool = True) -> Array:
-        """Return the expected number of species at every site: the sum of the marginals."""
+        """Return the expected number of species at every site, `(n,)`: the sum of the marginals; arguments as for
+        `predict`."""
         return np.asarray(self.predict_proba(X, known, clamp).sum(axis=1))
 
     def log_loss(self, X: TableLike, y: TableLike) -> float:

@@ -24,30 +24,51 @@ from sdm.models.interface import ModelVariable, with_weights
 from sdm.models.species import Model
 from sdm.types import Numbers, Progress, TableLike
 
-SHARED = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen")  # with its committee
+# parameters of its committee
+SHARED = ("multiplier", "tolerance", "max_iterations", "add_presences", "prevalence", "unseen")
 
 
 @dataclass(eq=False, repr=False)
 class Ensemble(SpeciesEstimator):
-    """The mean score of a committee, which knows one species, and of a model on shared axes, which knows its group.
+    """The mean score of a committee of the species and of the species on the shared axes of its group.
 
     Parameters
     ----------
     axes : OnAxes
         The species on the axes of its group.
     environment : OnAxes, optional
-        The same on axes of the environment alone, where those of `axes` have features of place.
+        The species on axes of the environment alone, if `axes` has features of place.
     multiplier, categorical, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
         As for `Committee`.
 
     Attributes
     ----------
     committee_ : Committee
+        The fitted committee.
     on_axes_ : OnAxes
+        The fitted species on shared axes.
     members_ : list of estimators
-        All of them, which count alike.
+        All members, with equal weights.
     model_, solution_, notes_
-        As for `Maxent`; `gap` is the largest of its members', since the mean solves no problem of its own.
+        As for `Maxent`. `gap` is the largest gap of the members, in nats; the mean is not the optimum of an objective.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import SharedMaxent
+    >>> from sdm.estimators.ensemble import Ensemble
+    >>> from sdm.estimators.on_axes import OnAxes
+    >>> rng = np.random.default_rng(1)
+    >>> sites = rng.normal(size=(300, 2))
+    >>> warm, wet = sites[sites[:, 0] > 0.5], sites[sites[:, 1] > 0.5]
+    >>> X, species = np.vstack([sites, warm, wet]), [None] * 300 + ["warm"] * len(warm) + ["wet"] * len(wet)
+    >>> group = SharedMaxent("l", strength=1.0).fit(X, species).model_
+    >>> y = np.repeat([1, 0], [len(warm), 300])
+    >>> model = Ensemble(OnAxes(group, "warm")).fit(np.vstack([warm, sites]), y)
+    >>> [type(member).__name__ for member in model.members_]
+    ['Committee', 'OnAxes']
+    >>> bool(np.diff(model.predict([[-1.0, 0.0], [1.0, 0.0]]))[0] > 0)  # more suitable where it is warmer
+    True
     """
 
     axes: OnAxes
@@ -78,7 +99,10 @@ class Ensemble(SpeciesEstimator):
         start: SpeciesEstimator | Model | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Fit all members to presences (`y` = 1) and background (`y` = 0), and average them."""
+        """Fit all members to presences (`y` = 1) and background (`y` = 0), and average them.
+
+        Parameters and errors are the same as for `Maxent.fit`, but `start` is refused.
+        """
         if start is not None:
             raise InapplicableError("an ensemble does not use start: remove it")
         self.check_options()
@@ -125,8 +149,8 @@ class Ensemble(SpeciesEstimator):
 
     def _certificate(self, features: int) -> Numbers:
         """Return the coverage of the members' duality gaps; their mean has no objective."""
-        own, *axes = (member.model_.meta["certificate"] for member in self.members_)
-        return {**own, "text": "; shared axes ".join([own["text"], *(one["text"] for one in axes)])}
+        committee, *axes = (member.model_.meta["certificate"] for member in self.members_)
+        return {**committee, "text": "; shared axes ".join([committee["text"], *(one["text"] for one in axes)])}
 
     @property
     def feature_names_(self) -> list[str]:

@@ -28,28 +28,28 @@ OUTPUTS = ("default", "pandas", "polars")
 class FeatureClasses(TableReader):
     """Expand variables into the feature classes of Maxent: linear, quadratic, product, hinge and threshold features.
 
-    Every feature is scaled to run from 0 to 1 over the rows of the fit, as inside `Maxent`.
+    Every feature is scaled to the range from 0 to 1 over the rows of the fit, as in `Maxent`.
 
     Parameters
     ----------
     features : str or sequence of str
-        Classes by letter (``"lqpht"``) or name; ``"auto"`` by the number of presences (of rows, without `y`), as Java
-        Maxent. Categorical variables always get one feature per category.
+        Classes by letter (``"lqpht"``) or name. ``"auto"`` depends on the number of presences (of rows, without `y`),
+        as in Java Maxent. Categorical variables always get one feature per category.
     knots : {"maxent", "maxnet", "all"} or int
-        Where hinges and thresholds bend, as for `Maxent`; N quantiles by default.
+        Knots of hinges and thresholds, as for `Maxent`; N quantiles by default.
     categorical : sequence of str or int
-        Columns whose values are categories. One that was not in the fit has zero in all features.
+        Columns of categories. All features of a category that was not in the fit are 0.
     clamp : bool
-        Hold variables at the limits of their ranges in the fit, and features between 0 and 1, as `Maxent.predict`.
+        Limit variables to their ranges in the fit, and features to 0 to 1, as `Maxent.predict` does.
 
     Attributes
     ----------
     terms_ : Terms
-        The features.
+        The J features.
     n_features_in_ : int
-        Number of variables.
+        Number of variables, V.
     feature_names_in_ : (V,) array of str
-        Their names, where X had names.
+        Names of the variables, if X had names.
 
     Examples
     --------
@@ -77,9 +77,21 @@ class FeatureClasses(TableReader):
         Parameters
         ----------
         X : (n, V) array or data frame
+            Values of the variables, none of them missing.
         y : (n,) array of 1 and 0, optional
-            Presences and background: ``features="auto"`` counts the presences, and ``knots="maxent"`` puts thresholds
-            between them. Other labels are not looked at.
+            Presences and background. ``features="auto"`` counts the presences, and ``knots="maxent"`` puts thresholds
+            between them. Other labels are ignored.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        OptionError
+            If `features` or `knots` is unknown.
+        DataError
+            If X has missing values or no columns, or `y` has another length.
         """
         check_knots(self.knots)
         encoder, x = self._learn(X)
@@ -116,13 +128,13 @@ class FeatureClasses(TableReader):
         if not np.all(np.isfinite(x)):
             raise BadValueError("Input X contains NaN or infinity: drop or impute these rows first")
         if self.clamp:
-            values = self.terms_.evaluate_held(x, self._lo, self._hi)
+            values = self.terms_.evaluate_clamped(x, self._lo, self._hi)
         else:
             values = self.terms_.evaluate(x, centres(self._lo, self._hi))
         return self._wrapped(values, getattr(X, "index", None))
 
     def fit_transform(self, X: TableLike, y: ArrayLike | None = None) -> Any:
-        """Learn from a table, and return its features."""
+        """Fit to a table and return its features, `(n, J)`."""
         return self.fit(X, y).transform(X)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
@@ -145,13 +157,13 @@ class FeatureClasses(TableReader):
         self._require_fit()
         names = [*self._encoder.names]
         if input_features is not None:
-            given = [str(name) for name in input_features]
-            known = [str(name) for name in getattr(self, "feature_names_in_", given)]
-            if len(given) != len(names):
+            requested = [str(name) for name in input_features]
+            expected = [str(name) for name in getattr(self, "feature_names_in_", requested)]
+            if len(requested) != len(names):
                 raise ValueError(f"input_features should have length equal to number of features ({len(names)})")
-            if given != known:
+            if requested != expected:
                 raise ValueError("input_features is not equal to feature_names_in_")
-            names = given
+            names = requested
         labels = {names.index(n): dict(enumerate(words)) for n, words in self._encoder.labels.items()}
         return np.array(self.terms_.names(names, labels), dtype=object)
 
@@ -165,12 +177,12 @@ class FeatureClasses(TableReader):
 
     def _wrapped(self, values: Array, index: Any) -> Any:
         """Return features in the type that this transformer or scikit-learn's configuration sets."""
-        asked = getattr(self, "_sklearn_output_config", {}).get("transform") or _global_output()
-        if asked == "pandas":
+        output = getattr(self, "_sklearn_output_config", {}).get("transform") or _global_output()
+        if output == "pandas":
             import pandas as pd
 
             return pd.DataFrame(values, columns=self.get_feature_names_out(), index=index)
-        if asked == "polars":
+        if output == "polars":
             import polars
 
             return polars.DataFrame(values, schema=[*self.get_feature_names_out()])
@@ -198,5 +210,5 @@ def _presences(y: ArrayLike | None, rows: int) -> NDArray[np.bool_]:
 
 def _global_output() -> str:
     """Return the output type of scikit-learn's configuration, if it is loaded."""
-    theirs = sys.modules.get("sklearn")
-    return str(theirs.get_config()["transform_output"]) if theirs is not None else "default"
+    sklearn = sys.modules.get("sklearn")
+    return str(sklearn.get_config()["transform_output"]) if sklearn is not None else "default"

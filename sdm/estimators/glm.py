@@ -12,7 +12,7 @@ from sdm.models.community import FittedJoint
 from sdm.types import Array
 
 FEATURES = "lq"
-RIDGE = 1e-3  # without one, a species that a variable separates from its absences has no finite optimum
+RIDGE = 1e-3  # without it, separable species have no finite optimum
 ROUNDS, DONE = 100, 1e-10
 
 
@@ -20,8 +20,8 @@ def fit_glm(x: Array, labels: States, encoder: Encoder, species: tuple[str, ...]
     """Fit a binomial GLM with logit link to the surveyed sites of every species; `x` are encoded values `(n, V)`."""
     features = SiteFeatures.learn(x, encoder, FEATURES, "maxent")
     f = features.evaluate(x)
-    known = labels >= 0
-    weights = [logistic_regression(f[rows], y[rows] > 0, ridge) for y, rows in zip(labels.T, known.T)]
+    surveyed = labels >= 0
+    weights = [logistic_regression(f[rows], y[rows] > 0, ridge) for y, rows in zip(labels.T, surveyed.T)]
     meta = {"learner": "glm", "ridge": ridge, "sites": len(x)}
     return FittedJoint(
         encoder, features, species, edgeless(len(species)), np.concatenate(weights), np.zeros(0), 1.0, meta

@@ -24,7 +24,7 @@ from sdm.maxent.correlation import feature_correlation
 from sdm.maxent.entropy import FOLDS, ORDERS, Entropy, OrderTrial, choose_order, floored_log_loss, order_note
 from sdm.maxent.penalty import BY_WEIGHT, PENALTIES, make_penalty
 from sdm.maxent.penalty_search import held_out_ratio
-from sdm.maxent.penalty_weights import check_multiplier, given_numbers, penalty_weights
+from sdm.maxent.penalty_weights import check_multiplier, penalty_weights, table_replacements
 from sdm.maxent.problem import Problem
 from sdm.maxent.solution import Solution
 from sdm.maxent.solvers.newton import solve_newton
@@ -35,7 +35,7 @@ from sdm.types import Array, Numbers, Progress
 
 log = logging.getLogger("sdm")
 
-# What a fit at another multiplier has in common with an earlier one.
+# attributes that a fit at another multiplier shares with an earlier one
 _COMMON = ("n_features_in_", "feature_names_in_", "classes_", "_data", "_built")
 SOLVERS = {
     "newton": solve_newton,
@@ -54,85 +54,90 @@ class Maxent(SpeciesEstimator):
     ----------
     features : str or sequence of str
         ``"auto"`` (by sample size, as Java Maxent), or classes by letter (``"lqph"``) or name. Categorical variables
-        always get one feature per class. ``relu:N`` among them, as in ``"lqh,relu:1000"``, adds N random rectified
-        features `max(0, a·u + b)` of all continuous variables `u` (each less its mean and over its deviation), which
-        hold how variables act together. Their penalty is the larger of the hinges' and the products' tables. Classes by
-        variable, and single products: ``"bio1:lq, slope:h, bio1*bio12"``; a variable that is not named has no features,
-        unless there are classes without a name, as in ``"lq, slope:h"``.
+        always get one feature per category.
+        ``relu:N``, as in ``"lqh,relu:1000"``, adds N random ReLU features `max(0, a·u + b)`, which capture
+        interactions. `u` are all continuous variables, standardised. Their penalty is the larger one of the tables for
+        hinges and products.
+        Classes by variable and single products are possible: ``"bio1:lq, slope:h, bio1*bio12"``. Other variables then
+        have no features, unless there are classes without a variable, as in ``"lq, slope:h"``.
     regularization : {"l1", "none", "smoothed_l1", "l2", "l2sq", "elastic", "mahalanobis", "lp"}
-        ``"mahalanobis"`` is l2sq with the correlations of the features over the background: features that say the same
-        are charged once (Dudík et al. 2007, §5.4; at most 3,000 features). ``"lp"`` is a norm between l1 and l2 (§5.7).
+        ``"mahalanobis"`` is l2sq with the correlations of the features over the background, so that correlated features
+        share one penalty (Dudík et al. 2007, §5.4; at most 3,000 features). ``"lp"`` is a norm between l1 and l2
+        (§5.7).
     multiplier : float
         Multiplies every penalty β.
     entropy : float or "auto"
-        1 is Shannon, up to 2 (sparsemax): above 1 the distribution can be exactly zero. ``"auto"`` chooses 1, 1.25, 1.5
-        or 2 by the log loss at held-out presences (five folds).
+        Order of the entropy: 1 is Shannon's; the largest is 2 (sparsemax). Above 1 the distribution can be exactly
+        zero. ``"auto"`` chooses 1, 1.25, 1.5 or 2 by the log loss at held-out presences (five folds).
     knots : {"maxent", "maxnet", "all"} or int
-        Where hinges and thresholds bend: mid-points of distinct values with thresholds only between the presences; 50
-        equally spaced; between all distinct values; or N quantiles.
+        Knots of hinges and thresholds. ``"maxent"``: mid-points of distinct values, with thresholds only between the
+        presences. ``"maxnet"``: 50 equally spaced knots. ``"all"``: between all distinct values. A number: as many
+        quantiles.
     beta : str, float or (J,) array, optional
-        Where the penalties come from; by default Maxent's tables (as maxnet applies them when ``knots="maxnet"``).
-        ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001, times the
-        multiplier, as Java Maxent does: a feature that is constant at the presences is not free. Only
-        ``"maxnet"`` has a penalty for categories without presences; the others leave them out. By the theory (Dudík et
-        al. 2007, §5): ``"corollary5"``, ``"corollary6"`` (thresholds), ``"corollary7"`` for l1; ``"theorem8"``,
-        ``"corollary9"`` for smoothed_l1; ``"theorem11"`` for l2, ``"theorem13"`` for l2sq, ``"theorem15"`` for elastic.
+        Rule of the penalties. The default is Maxent's tables (as maxnet applies them if ``knots="maxnet"``).
+        ``"deviation"`` is `σ̃/√m` of the feature at the presences. Tables and deviation give at least 0.001 times the
+        multiplier, as in Java Maxent, so that features that are constant at the presences are not free. Only
+        ``"maxnet"`` has a penalty for categories without presences; the others drop them.
+        By the theory (Dudík et al. 2007, §5) there are ``"corollary5"``, ``"corollary6"`` (thresholds) and
+        ``"corollary7"`` for l1. For smoothed_l1 there are ``"theorem8"`` and ``"corollary9"``. ``"theorem11"`` is for
+        l2, ``"theorem13"`` for l2sq and ``"theorem15"`` for elastic.
         An array has one β per feature, in the order of `feature_names_` of a fit without it.
     delta : float
-        For penalties by the theory: they are large enough with a probability of `1 − delta`.
+        Penalties by the theory are large enough with a probability of `1 − delta`.
     norm : float
-        For theorem8, corollary9, theorem13 and theorem15: how large the weights are of the models to do well against.
+        For theorem8, corollary9, theorem13 and theorem15: the norm of the weights of the models to compete with.
     beta_lqp, beta_hinge, beta_threshold, beta_categorical : float, optional
-        In place of the number of Maxent's table for these feature classes (linear, quadratic and product; hinge;
-        threshold; categories). The penalty of a feature is that number times its deviation at the presences, over the
-        square root of their number, times the multiplier.
+        Replace the value of Maxent's table for these feature classes (linear, quadratic and product; hinge; threshold;
+        categories). The penalty of a feature is this value times its standard deviation at the presences, divided by
+        the square root of their number, times the multiplier.
     quadratic_from, hinge_from, product_from : int
-        The number of presences from which ``features="auto"`` takes these classes.
+        Number of presences from which ``features="auto"`` includes these classes.
     categorical : sequence of str or int
-        Columns whose values are classes.
+        Columns of categories.
     solver : {"newton", "summet", "plummet", "structmaxent1", "structmaxent2"}
+        The algorithm; all have the same optimum.
     tolerance : float
-        Largest duality gap to accept, in nats.
+        Largest accepted duality gap, in nats.
     max_iterations : int, optional
-        By default 500 for newton, 100,000 for the others. Reaching it is reported in `solution_.status`.
+        Limit of the solver: by default 500 for newton, 100,000 for the others. `solution_.status` shows if it was
+        reached.
     add_presences : {"all", "distinct", "none"}, optional
-        Whether every presence joins the background (Java Maxent), only distinct ones not yet there (maxnet), or none:
-        the model is then a distribution over the background alone, and a presence outside its range counts as one at
-        the limit. By default as `knots` suggests.
+        Presences that are added to the background: all (Java Maxent), distinct ones that it does not contain (maxnet),
+        or none. With "none" the model is a distribution over the background alone; presences outside its range are
+        moved to the limit. The default depends on `knots`.
     smoothing : float or (J,) array
         The `a` of smoothed_l1, for all features or for each: smaller is nearer to l1.
     ratio : float
-        For elastic, the l2² penalty over the l1 penalty.
+        For elastic, the l2² penalty divided by the l1 penalty.
     ridge : float, optional
-        For elastic, the strength of the l2² penalty by itself, whatever the l1 penalty and the multiplier are.
+        For elastic, the strength of the l2² penalty, independent of the l1 penalty and the multiplier.
     power : float
-        For lp, the `p` of the norm, between 1 and 2: near 1 it is like l1, near 2 like l2.
+        For lp, the `p` of the norm, between 1 (l1) and 2 (l2).
     uncorrelated : float
-        For mahalanobis, the share of the correlations that is left out, up to 1, which is l2sq. A little is needed,
-        since features may depend on each other.
+        For mahalanobis, the shrinkage of the correlations, above 0 and up to 1, which is l2sq.
     prevalence : float
-        For the logistic scale.
+        Assumed prevalence at average presences, for the logistic scale.
     unseen : {"zero", "error"}
-        How to predict for a class that was not in training: without an effect, or refuse.
+        Predictions for categories that were not in training: without an effect of the variable, or an error.
     temperature : float
-        Divides the scores at prediction: below 1 the map is more decided, and with an entropy above 1 sparser.
+        Divides the scores at prediction: below 1 the map has more contrast, and with an entropy above 1 more zeros.
     seed : int
-        Random features are drawn by it; the model keeps what was drawn.
+        Seed of the random features and of the folds.
     random_state : int, optional
-        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
+        Alternative name of `seed` for scikit-learn's tools; it has priority.
 
     Attributes
     ----------
     solution_ : Solution
-        `.status`, `.gap`, `.objective`, `.gain`, `.iterations`, `.history`, `.seconds`.
+        `.status`, `.gap` and `.gain` (nats), `.objective`, `.iterations`, `.history`, `.seconds`.
     coef_ : (J,) array
-        Weights of all features, `feature_names_` naming them.
+        Weights of all features, named by `feature_names_`.
     model_ : Model
-        The fitted model, which predicts and which `save` writes.
+        The fitted model, used by `predict` and `save`.
     entropy_ : float
-        The order of the entropy; `order_search_` are those tried, if it was chosen.
+        The order of the entropy; `order_search_` has the candidates, if it was chosen.
     notes_ : list of str
-        Which variables and features were dropped, and why.
+        Dropped variables and features, with reasons.
 
     Examples
     --------
@@ -198,7 +203,7 @@ class Maxent(SpeciesEstimator):
         return self._fit_built(start)
 
     def _fit_built(self, start: SpeciesEstimator | Model | Array | None) -> Self:
-        """Fit the features that were built."""
+        """Fit the features that `_build` returned."""
         data, features = self._data, self._built.features
         beta = self._listed_penalties(self._multiplied(self._built.beta))
         shape, notes = self._penalty_shape(features, beta, data.size)
@@ -220,15 +225,15 @@ class Maxent(SpeciesEstimator):
             raise OptionError(f"{cells.size} presences are too few to choose the entropy: use a number from 1 to 2")
         losses = {order: np.empty(cells.size) for order in ORDERS}
         folds = np.array_split(np.arange(cells.size), min(FOLDS, cells.size))
-        for held in folds:
+        for held_out in folds:
             part = data.sample.copy()
-            part[cells[held]] = 0.0
+            part[cells[held_out]] = 0.0
             share = float(part.sum())
             fold = replace(data, sample=part / share, size=data.size * share)
             for order in ORDERS:
                 trial = self.changed(entropy=order, temperature=1.0)._fit_data(fold)
-                ratio = held_out_ratio(trial.solution_.p, data.domain.q0, cells[held], data.n_background)
-                losses[order][held] = floored_log_loss(ratio)
+                ratio = held_out_ratio(trial.solution_.p, data.domain.q0, cells[held_out], data.n_background)
+                losses[order][held_out] = floored_log_loss(ratio)
         return choose_order(losses, data.sample[cells])
 
     def _build(self, data: TrainingData, classes: str, rectified: int = 0) -> "BuiltFeatures":
@@ -262,7 +267,7 @@ class Maxent(SpeciesEstimator):
         return solution
 
     def _penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
-        """Return every feature's β by rule; where they are given one by one, the default rule's."""
+        """Return the β of every feature by the rule; with an array `beta`, by the default rule."""
         return self._multiplied(self._unit_penalties(features, sample, size))
 
     def _unit_penalties(self, features: FeatureSet, sample: Array, size: float) -> Array:
@@ -274,7 +279,7 @@ class Maxent(SpeciesEstimator):
             sample,
             size,
             rule=self._rule(),
-            given=given_numbers(self),
+            values=table_replacements(self),
             delta=float(self.delta),
             norm=float(self.norm),
         )
@@ -301,13 +306,13 @@ class Maxent(SpeciesEstimator):
         return shape | theory_shape(self._rule(), features, beta, size, self.delta, self.norm), notes
 
     def _rule(self) -> str | float:
-        """Return the rule of the penalties; where they are given one by one, the default rule."""
+        """Return the rule of the penalties; with an array `beta`, the default rule."""
         if self.beta is None or np.ndim(self.beta):
             return "maxnet" if self.knots == "maxnet" else "maxent"
         return self.beta if isinstance(self.beta, str) else float(cast(float, self.beta))
 
     def _listed_penalties(self, beta: Array) -> Array:
-        """Return the penalties that were given one by one, if so, in place of those by rule."""
+        """Return the penalties of an array `beta`, else the penalties of the rule."""
         if self.beta is None or not np.ndim(self.beta) or self.regularization == "none":
             return beta
         listed = np.asarray(self.beta, dtype=np.float64)
@@ -323,9 +328,9 @@ class Maxent(SpeciesEstimator):
         check_knots(self.knots)
         expect_one_of("solver", self.solver, SOLVERS)
         super().check_options()
-        wanted = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
-        if wanted and wanted != self.regularization:
-            raise ConflictError(f"beta={self.beta!r} needs regularization={wanted!r}, not {self.regularization!r}")
+        required = PENALTY_OF.get(self.beta) if isinstance(self.beta, str) else None
+        if required and required != self.regularization:
+            raise ConflictError(f"beta={self.beta!r} needs regularization={required!r}, not {self.regularization!r}")
         if self.solver != "newton" and self.regularization in PENALTIES and self.regularization not in BY_WEIGHT:
             raise ConflictError(f"solver={self.solver!r} excludes {self.regularization!r}: use solver='newton'")
 

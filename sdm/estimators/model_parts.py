@@ -19,7 +19,7 @@ from sdm.features.shapes import Shapes
 from sdm.features.terms import Terms
 from sdm.models.interface import ModelVariable
 from sdm.models.species import Model
-from sdm.novelty.reference import VARIABLES, Reference, kept_rows
+from sdm.novelty.reference import VARIABLES, Reference, reference_rows
 from sdm.types import Array
 
 
@@ -39,12 +39,15 @@ def constant_variables(domain: Domain, where: str) -> list[str]:
 
 
 def training_reference(domain: Domain, masses: Sequence[Array]) -> Reference | None:
-    """Return the environment of a domain, with what is typical of each of some masses on its cells (where a species or
-    class was); None if there are more variables than maps of novelty can tell apart."""
+    """Return the environment of a domain with typical values for each of the `masses` on its cells (species or
+    classes).
+
+    The result is None if there are more variables than novelty maps support.
+    """
     if len(domain.variables) > VARIABLES:
         return None
     categorical = tuple(a.categorical for a in domain.variables)
-    rows = kept_rows(domain.codes, categorical)
+    rows = reference_rows(domain.codes, categorical)
     values = np.empty((len(rows), len(domain.variables)))
     for v, variable in enumerate(domain.variables):
         cells = domain.spread(v, variable.values)
@@ -106,9 +109,9 @@ def used_features(families: Sequence[Family], coef: Array) -> tuple[Terms, Shape
             ordinary += (first + members).tolist()
         first += family.size
     grown, powers = (tuple(shapes[j - start] for j in kind) for kind in (trees, monomials))
-    kept = Shapes(grown, np.zeros(len(grown)), powers, np.zeros(len(powers)), Ridges.concatenate(ridges))
+    joint_shapes = Shapes(grown, np.zeros(len(grown)), powers, np.zeros(len(powers)), Ridges.concatenate(ridges))
     order = np.array([*ordinary, *trees, *monomials, *drawn], dtype=np.int64)
-    return Terms.concatenate(terms), kept, coef[:, order]
+    return Terms.concatenate(terms), joint_shapes, coef[:, order]
 
 
 def weighted_features(families: Sequence[Family], weights: Array) -> tuple[Terms, Shapes]:
@@ -140,6 +143,6 @@ def carried_weights(earlier: Model, features: FeatureSet) -> Array:
 
 def _carried_ridges(old: Ridges, ridges: Ridges) -> Array:
     """Return the weights of ridges with the same direction, rescaled from one range to the other."""
-    known = {(a.tobytes(), b): raw for a, b, raw in zip(old.directions, old.bend, old.weight * old.slopes)}
-    raw = [known.get((a.tobytes(), b), 0.0) for a, b in zip(ridges.directions, ridges.bend)]
+    slope_of = {(a.tobytes(), b): raw for a, b, raw in zip(old.directions, old.bend, old.weight * old.slopes)}
+    raw = [slope_of.get((a.tobytes(), b), 0.0) for a, b in zip(ridges.directions, ridges.bend)]
     return np.array(raw) / ridges.slopes

@@ -30,7 +30,7 @@ from sdm.models.species import Model
 from sdm.shared.factors import Factors
 from sdm.types import Array, Numbers, Progress, TableLike
 
-_STEPS = 200  # of Newton's method, which needs about six
+_STEPS = 200  # limit of Newton's method, which needs about six
 _GAP = 1e-12  # nats
 
 
@@ -38,26 +38,42 @@ _GAP = 1e-12  # nats
 class OnAxes(SpeciesEstimator):
     """One species on the axes of a group.
 
-    A species of the group has the place that the fit of the group gave it. A new one is placed by its records: slopes
-    along the axes with the penalty that species of the group had, so that three records are enough for a cautious
-    model.
+    A member of the group has its place from the fit of the group. A new species is placed by its records: the model has
+    slopes along the axes, with the penalty of the group's species. Three records are enough for a cautious model.
 
     Parameters
     ----------
     group : GroupModel
+        The fitted group.
     species : str, optional
-        A species of the group; without it the records decide.
+        A member of the group; by default the records determine the place.
     without : mapping of str to GroupModel, optional
-        Groups that were fitted without the records of a fold, by the name of the fold.
+        Groups fitted without the records of a fold, by the name of the fold.
     categorical, tolerance, add_presences, prevalence, unseen, temperature
         As for `Maxent`.
 
     Attributes
     ----------
     place_ : (r,) array
-        Slopes of log density along the axes, in nats per deviation.
+        Slopes of the log density along the axes, in nats per standard deviation.
     model_, solution_, notes_
-        As for `Maxent`; the gap of a species of the group is that of the group.
+        As for `Maxent`; a member of the group has the duality gap of the group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sdm import SharedMaxent
+    >>> from sdm.estimators.on_axes import OnAxes
+    >>> rng = np.random.default_rng(1)
+    >>> sites = rng.normal(size=(300, 2))
+    >>> warm, wet = sites[sites[:, 0] > 0.5], sites[sites[:, 1] > 0.5]
+    >>> X, species = np.vstack([sites, warm, wet]), [None] * 300 + ["warm"] * len(warm) + ["wet"] * len(wet)
+    >>> group = SharedMaxent("l", strength=1.0).fit(X, species).model_
+    >>> rare = OnAxes(group).fit(np.vstack([warm[:3], sites]), np.repeat([1, 0], [3, 300]))  # three records
+    >>> len(rare.place_), rare.solution_.status
+    (2, 'converged')
+    >>> bool(np.diff(rare.predict([[-1.0, 0.0], [1.0, 0.0]]))[0] > 0)  # more suitable where it is warmer
+    True
     """
 
     group: GroupModel
@@ -89,7 +105,7 @@ class OnAxes(SpeciesEstimator):
     def _fit_data(
         self, data: TrainingData, start: SpeciesEstimator | Model | None = None, progress: Progress | None = None
     ) -> Self:
-        """Place the species, and make its model; no start is needed."""
+        """Place the species and make its model; `start` is not used."""
         group, domain, began = self.group, data.domain, perf_counter()
         self._data, self.notes_ = data, []
         columns = [domain.spread(v, variable.values) for v, variable in enumerate(domain.variables)]
@@ -148,7 +164,7 @@ def place_penalty(group: GroupModel, size: float) -> float:
 
 
 def place_root(group: GroupModel) -> Array:
-    """Return what turns slopes along the axes as they are shown into those along balanced axes, (r, r)."""
+    """Return the matrix `(r, r)` from slopes along the displayed axes to slopes along balanced axes."""
     if not group.rank:
         return np.zeros((0, 0))
     balanced = Factors(group.axes, group.places).balanced()
@@ -167,15 +183,15 @@ def place_species(group: GroupModel, axes: Array, q0: Array, sample: Array, size
     back = np.linalg.inv(root)
     z = back.T @ axes  # scores are slopes · axes = (root slopes) · (root⁻ᵀ axes)
     ridge = 2.0 * place_penalty(group, size)
-    wanted = z @ sample
+    target = z @ sample
 
     def evaluate(b: Array) -> Curved:
         gibbs = Entropy().gibbs(b @ z, q0)
         p = q0 * gibbs.ratio
         mean = z @ p
-        value = gibbs.tau - float(wanted @ b) + 0.5 * ridge * float(b @ b)
+        value = gibbs.tau - float(target @ b) + 0.5 * ridge * float(b @ b)
         curvature = (z * p) @ z.T - np.outer(mean, mean) + ridge * np.eye(len(b))
-        return value, mean - wanted + ridge * b, curvature
+        return value, mean - target + ridge * b, curvature
 
     b, steps = minimise_by_newton(
         evaluate, np.zeros(group.rank), lambda slope, _: float(slope @ slope) <= 2.0 * ridge * _GAP, _STEPS

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from sdm.types import AnyArray
 
 Limits = Mapping[str, tuple[float, float, str]]
-"""Parameters that are numbers: their limits (exclusive), and the words for them."""
+"""Exclusive limits of numeric parameters, and a description for messages."""
 
 
 @cache
@@ -71,10 +71,10 @@ class Parameters:
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments."""
-        known = self.get_params()
+        names = self.get_params()
         for name, value in params.items():
-            if name not in known:
-                raise UnknownOptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(known)}")
+            if name not in names:
+                raise UnknownOptionError(f"{type(self).__name__} has no parameter '{name}'; it has {', '.join(names)}")
             setattr(self, name, value)
         return self
 
@@ -83,7 +83,7 @@ class Parameters:
         return self
 
     def settings(self) -> Numbers:
-        """Return the parameters as JSON can hold them; the seed is the one in use."""
+        """Return the parameters as JSON values; `seed` is the seed in use."""
         params = self.get_params()
         if "random_state" in params:
             params["seed"] = self.used_seed
@@ -123,7 +123,7 @@ class Parameters:
 class TableReader(Parameters):
     """Base class of objects that are fitted to a table and check its columns afterwards."""
 
-    fitted_attribute = "model_"  # there is one after fit, and none before
+    fitted_attribute = "model_"  # present after fit, not before
     feature_names_in_: NDArray[np.object_]
 
     def _require_fit(self) -> None:
@@ -143,7 +143,7 @@ class TableReader(Parameters):
         if x.shape[0] == 1:
             raise MismatchError("X has 1 sample (one row), while a minimum of 2 is required: add rows")
         self.n_features_in_ = len(encoder.names)
-        if isinstance(as_table(X), np.ndarray):  # scikit-learn's rule: only names that were given
+        if isinstance(as_table(X), np.ndarray):  # scikit-learn's rule: only names from the user
             self.__dict__.pop("feature_names_in_", None)
         else:
             self.feature_names_in_ = np.array(encoder.names, dtype=object)
@@ -170,7 +170,7 @@ class TableReader(Parameters):
         """Return the tags of the estimator for scikit-learn."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
-        named = bool(len(getattr(self, "categorical", ())))  # text is for columns that were named
+        named = bool(len(getattr(self, "categorical", ())))  # text is allowed only in categorical columns
         inputs = InputTags(categorical=named, string=named)
         return Tags(estimator_type=None, target_tags=TargetTags(required=True), input_tags=inputs)
 
@@ -186,7 +186,14 @@ class Estimator(TableReader):
         path : str or path
             Such as ``species.npz``.
         overwrite : bool
-            Whether a file that is there may be replaced.
+            If True, replace an existing file.
+
+        Raises
+        ------
+        DataError
+            If the estimator is not fitted.
+        OutputError
+            If the file exists and `overwrite` is False, or the folder is not writable.
         """
         from sdm.models.file import save_model
 
@@ -258,8 +265,8 @@ def read_presences(y: ArrayLike | None, rows: int) -> tuple[AnyArray, NDArray[np
             f"classification is supported: {EXPECTED}"
         )
     if classes.size < 2:
-        what = {1: "no background", 0: "no presence"}.get(classes.tolist()[0] if classes.size else 0, "no second class")
-        raise LabelError(f"y has {what}: one class alone ({classes.tolist()}) is among its labels; {EXPECTED}")
+        lack = {1: "no background", 0: "no presence"}.get(classes.tolist()[0] if classes.size else 0, "no second class")
+        raise LabelError(f"y has {lack}: one class alone ({classes.tolist()}) is among its labels; {EXPECTED}")
     return classes, values == classes[1]
 
 

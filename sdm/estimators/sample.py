@@ -15,7 +15,7 @@ from sdm.novelty.reference import Reference
 from sdm.types import Array
 
 ADD = ("all", "distinct", "none")
-_TRACE = 1e-9  # base measure of a cell that is not part of the background, relative to one that is
+_TRACE = 1e-9  # relative base measure of a cell that is not part of the background
 
 
 @dataclass(frozen=True)
@@ -72,12 +72,12 @@ def build_domain(
         q0 = np.concatenate([base[~present], base[present][new]])
     elif weight is not None:
         q0 = np.concatenate([weight[~present], np.full(len(new), weight[~present].mean())])
-    beside = len(new) if add == "none" else 0
-    if beside:
-        q0 = np.ones(len(cells) + beside) if q0 is None else q0
+    extra = len(new) if add == "none" else 0
+    if extra:
+        q0 = np.ones(len(cells) + extra) if q0 is None else q0
         q0[len(cells) :] *= _TRACE
     rows = np.vstack([cells, presences[new]]) if len(new) else cells
-    domain = Domain(rows, names, categorical, q0, beside=beside)
+    domain = Domain(rows, names, categorical, q0, extra=extra)
     sample = np.zeros(domain.n)
     np.add.at(sample, place, shares)
     return domain, sample, effective_size(shares)
@@ -139,7 +139,7 @@ def _distinct(cells: Array, presences: Array) -> tuple[NDArray[np.int64], NDArra
     near = np.flatnonzero(shared)
     rows = np.vstack([cells[near], presences])
     _, first, row = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    earliest = first[row.ravel()[near.size :]]  # the same row, among the cells or the presences
+    earliest = first[row.ravel()[near.size :]]  # first identical row, among the cells or the presences
     new = np.unique(earliest[earliest >= near.size])
     place = np.concatenate([near, np.empty(len(presences), dtype=np.int64)])
     place[new] = len(cells) + np.arange(new.size)

@@ -37,56 +37,57 @@ _NUMBERS = {
     "strength": (0.0, np.inf, "a positive number, or 'auto'"),
     "own": (0.0, np.inf, "a positive multiplier of the penalties of what is each species' own, or None"),
 }
-_LEAST_DRAWN = 0.1  # deviation of a random feature that it is divided by at least, of the mean one
-_CONSTANT = 1e-9  # deviation of a feature (scaled to [0, 1]) that does not vary over the sites
+_LEAST_DRAWN = 0.1  # smallest scale of a random feature, relative to the mean one
+_CONSTANT = 1e-9  # standard deviation below which a feature (scaled to [0, 1]) is constant over the sites
 
 
 @dataclass(eq=False, repr=False)
 class SharedMaxent(Estimator):
-    """Maximum-entropy models of several species that share axes.
+    """Maximum-entropy models of several species with shared axes.
 
-    Every species has a density over the same sites; its logarithm is a combination of features. The penalty (the
-    nuclear norm of all weights together) makes these combinations alike: few *axes* of the environment, along which
-    each species has its own slope. Species with few records borrow the axes from those with many.
+    Every species has a density over the same sites, whose logarithm is a linear combination of features. The penalty is
+    the nuclear norm of all weights together. It leads to few *axes* of the environment, and each species has a slope
+    along each axis. So species with few records borrow the axes from species with many.
 
     Parameters
     ----------
     features : str or sequence of str
-        Classes by letter or name, as for `Maxent`, with ``relu:N`` for random rectified features.
+        Classes by letter or name, as for `Maxent`; ``relu:N`` adds random ReLU features.
     strength : "auto" or float
-        Of the penalty: `c` in `μ = c √(F / 150 N)` with `F` features and `N` records. ``"auto"`` takes the one that is
-        best at records in blocks of sites that were left out.
+        Strength of the penalty: `c` in `μ = c √(F / 150 N)` with `F` features and `N` records. ``"auto"`` chooses it by
+        the records in held-out blocks of sites.
     own : float, optional
-        Give each species a part of its own beside the axes, of linear, quadratic, product and category features with
-        Java Maxent's penalties times this multiplier.
+        Give each species a specific part in addition to the axes, of linear, quadratic, product and category features.
+        Its penalties are Java Maxent's times this multiplier.
     knots : int or {"maxent", "maxnet", "all"}
-        Of hinges and thresholds; N quantiles by default.
+        Knots of hinges and thresholds; N quantiles by default.
     categorical : sequence of str or int
-        Columns whose values are classes.
+        Columns of categories.
     tolerance : float
-        Largest duality gap to accept, in nats per record of the group.
+        Largest accepted duality gap, in nats per record of the group.
     strengths : sequence of float, optional
-        Those that ``strength="auto"`` tries.
+        Candidates for ``strength="auto"``.
     prevalence : float
-        For the logistic scale.
+        Assumed prevalence at average presences, for the logistic scale.
     waves : int
-        Random waves of place, where the variables ``place_x`` and ``place_y`` are there.
+        Number of random waves of place, if X has the variables ``place_x`` and ``place_y``.
     threads : int, optional
-        By default as many as there are processors; results do not depend on it.
+        By default the number of processors; results do not depend on it.
     seed : int
-        Of random features.
+        Seed of the random features.
     random_state : int, optional
-        Another name of `seed`, which scikit-learn's tools set; where it is given it counts.
+        Alternative name of `seed` for scikit-learn's tools; it has priority.
 
     Attributes
     ----------
     model_ : GroupModel
-        The axes, the place of every species on them, and predictions of all species.
+        The axes, the places of all species on them, and their predictions.
     species_ : tuple of str
+        The names of the S species, in the order of their first records.
     path_ : list of PathRow
-        What was tried for the strength.
+        The candidates for the strength, with held-out losses.
     solution_ : SharedFit
-        `.status`, `.gap`, `.objective`, `.history`.
+        `.status`, `.gap` (nats per record), `.objective`, `.history`.
 
     Examples
     --------
@@ -169,9 +170,10 @@ class SharedMaxent(Estimator):
         problem = SharedProblem(self.features_.phi, group.domain.q0, group.records, threads)
         self.path_, start, strength = self._choose(problem, group, blocks, progress)
         penalty = natural_penalty(strength, problem.features, float(group.counts.sum()))
-        own = None if self.own is None else self._own_penalties(group)
-        start = start if own is None else None  # own parts need fewer axes, and those that are too many go slowly
-        self.solution_: SharedFit = fit_shared(problem, penalty, start, own, tolerance=self.tolerance)
+        specific = None if self.own is None else self._specific_penalties(group)
+        # specific parts need fewer axes, and removing superfluous axes is slow
+        start = start if specific is None else None
+        self.solution_: SharedFit = fit_shared(problem, penalty, start, specific, tolerance=self.tolerance)
         self.model_ = self._model(problem, group, strength, features_text(classes, rectified))
         return self
 
@@ -211,9 +213,11 @@ class SharedMaxent(Estimator):
             raise TooFewError("there are too few records at different places to choose a strength: set one, such as 1")
         return path, factors[chosen], path[chosen].strength
 
-    def _own_penalties(self, group: "GroupData") -> Array:
-        """Return the penalties of what is each species' own: Java Maxent's, for features of deviation 1. Features with
-        knots, and random ones, are for the axes alone: there are many, all alike."""
+    def _specific_penalties(self, group: "GroupData") -> Array:
+        """Return the penalties of the species-specific parts: Java Maxent's, for features of standard deviation 1.
+
+        Hinges, thresholds and random features are for the axes only, because there are many similar ones.
+        """
         features = self.features_.features
         many = np.isin(features.letters(), ["h", "t", "r"])
         beta = [
@@ -225,11 +229,11 @@ class SharedMaxent(Estimator):
         return out
 
     def _model(self, problem: SharedProblem, group: "GroupData", strength: float, classes: str) -> GroupModel:
-        fit, kept, domain = self.solution_, self.features_, group.domain
+        fit, standardised, domain = self.solution_, self.features_, group.domain
         axes, places, explained = shown_axes(problem, fit.factors)
         used = np.ones(problem.features)
-        terms, shapes, _ = used_features(kept.features.families, used[None, :])
-        order = kept.order
+        terms, shapes, _ = used_features(standardised.features.families, used[None, :])
+        order = standardised.order
         spread = problem.phi @ axes
         ranges = np.column_stack([spread.min(axis=0), spread.max(axis=0)]) if axes.size else np.empty((0, 2))
         weight = problem.records.weight
@@ -256,11 +260,11 @@ class SharedMaxent(Estimator):
             model_variables(domain, group.encoder),
             terms,
             group.species,
-            kept.centre[order],
-            kept.spread[order],
+            standardised.centre[order],
+            standardised.spread[order],
             axes[order],
             places,
-            fit.own[order],
+            fit.specific[order],
             group.sizes,
             fit.state.normaliser,
             entropy,
@@ -281,12 +285,19 @@ class SharedMaxent(Estimator):
         Parameters
         ----------
         X : (n, V) array or data frame
+            Raw values of the variables; a data frame's columns are matched by name.
         scale : {"cloglog", "raw", "logistic", "link"}
+            As for `Maxent.predict`.
 
         Returns
         -------
         (n, S) array
-            One row per point, one column per species, in the order of `species_`.
+            One row per point, one column per species, in the order of `species_`; NaN where a variable is missing.
+
+        Raises
+        ------
+        DataError
+            If the estimator is not fitted, or X has other columns than the fit.
         """
         table = self._checked(X)
         return self.model_.values(table, scale)
@@ -333,7 +344,7 @@ class Standardised:
     phi: Array
     centre: Array
     spread: Array
-    order: NDArray[np.int64]  # in which a model keeps the features
+    order: NDArray[np.int64]  # order of the features in a model
 
     @classmethod
     def of(cls, built: FeatureSet) -> "Standardised":
@@ -345,15 +356,15 @@ class Standardised:
         spread = np.sqrt(np.maximum(q @ columns**2, 0.0))
         keep = spread > _CONSTANT
         drawn = (built.letters() == "r") & keep
-        if drawn.any():  # a random feature that hardly varies is not made as large as the others
+        if drawn.any():  # avoid scaling up random features that hardly vary
             spread[drawn] = np.maximum(spread[drawn], _LEAST_DRAWN * np.sqrt(np.mean(spread[drawn] ** 2)))
         if not keep.any():
             raise NoFeatureError("there is no feature to fit: every variable is constant over the sites")
         columns, centre, spread = columns[:, keep] / spread[keep], centre[keep], spread[keep]
-        kept = built if keep.all() else built.subset(keep)
-        numbers = np.arange(1, kept.size + 1, dtype=np.float64)[None, :]
-        *_, placed = used_features(kept.families, numbers)
-        return cls(kept, np.ascontiguousarray(columns), centre, spread, placed[0].astype(np.int64) - 1)
+        varying = built if keep.all() else built.subset(keep)
+        numbers = np.arange(1, varying.size + 1, dtype=np.float64)[None, :]
+        *_, placed = used_features(varying.families, numbers)
+        return cls(varying, np.ascontiguousarray(columns), centre, spread, placed[0].astype(np.int64) - 1)
 
 
 @dataclass(frozen=True)
@@ -363,11 +374,11 @@ class GroupData:
     encoder: Encoder
     domain: Domain
     species: tuple[str, ...]
-    counts: Array  # records of each species, in weight
-    sizes: Array  # their effective number
-    samples: Array  # (S, n), the records of each species on the cells, each adding up to one
+    counts: Array  # total weight of the records of each species
+    sizes: Array  # effective number of records of each species
+    samples: Array  # (S, n): the records of each species on the cells, with sum one
     records: Records
-    cell: NDArray[np.int64]  # of every row
+    cell: NDArray[np.int64]  # the cell of every row
 
     def random_blocks(self, folds: int = 5) -> NDArray[np.int64]:
         """Return a random block for each cell."""
@@ -398,18 +409,18 @@ def group_data(
     number = {name: s for s, name in enumerate(names)}
     of = np.array([number.get(label, -1) for label in labels])
     weight, base = (
-        np.ones(len(x)) if given is None else np.asarray(given, dtype=np.float64)
-        for given in (sample_weight, base_weight)
+        np.ones(len(x)) if numbers is None else np.asarray(numbers, dtype=np.float64)
+        for numbers in (sample_weight, base_weight)
     )
-    for what, values in (("sample_weight", weight), ("base_weight", base)):
+    for argument, values in (("sample_weight", weight), ("base_weight", base)):
         if values.shape != (len(x),) or not np.all(np.isfinite(values)) or np.any(values < 0):
-            raise BadValueError(f"{what}: expected one number for each of the {len(x):,} rows, none below zero")
+            raise BadValueError(f"{argument}: expected one number for each of the {len(x):,} rows, none below zero")
     rows, cell = np.unique(x, axis=0, return_inverse=True)
     cell = cell.ravel().astype(np.int64)
     present = of >= 0
     q = np.bincount(cell[~present], base[~present], len(rows)).astype(np.float64)
     joins = np.zeros(len(rows))
-    joins[cell[present]] = base[present] / len(names)  # each place once, however many records it has
+    joins[cell[present]] = base[present] / len(names)  # each place once, independent of its number of records
     q = np.where(q > 0.0, q, np.maximum(joins, np.finfo(float).tiny * 1e10))
     domain = Domain(rows, encoder.names, encoder.categorical, q)
     amount = weight[present]
@@ -419,11 +430,11 @@ def group_data(
     sizes = counts**2 / np.bincount(of[present], amount**2, len(names))
     key, first = np.unique(of[present] * len(rows) + cell[present], return_inverse=True)
     total = np.bincount(first.ravel(), amount)
-    site, who = key % len(rows), key // len(rows)
-    share = total / counts[who]
+    site, member = key % len(rows), key // len(rows)
+    share = total / counts[member]
     samples = np.zeros((len(names), len(rows)))
-    samples[who, site] = share
-    records = Records(site, who, share, counts / counts.sum())
+    samples[member, site] = share
+    records = Records(site, member, share, counts / counts.sum())
     return GroupData(encoder, domain, names, counts, sizes, samples, records, cell)
 
 

@@ -84,20 +84,31 @@ class SpeciesEstimator(FittedSpecies):
         Parameters
         ----------
         X : (n, V) array or data frame
+            Variables at presences and background, without missing values.
         y : (n,) array of 1 and 0
             Or of two other numbers, or False and True: the larger is the presence.
         sample_weight : (n,) array, optional
             For presences their weight in the sample; for background points their share of the base measure `q0`.
-            Background points of weight zero are left out; a presence of weight zero is a cell and no record.
+            Background points of weight zero are ignored; a presence of weight zero is a cell without a record.
         base_weight : (n,) array, optional
-            Base measure `q0` of every row, such as sampling effort, which predictions are relative to. By default the
+            Base measure `q0` of every row, such as sampling effort; predictions are relative to it. The default is the
             background's `sample_weight`, with its mean for presences that join the background.
         start : estimator or Model, optional
-            An earlier fit to start from. `Maxent` takes over the weights of features that both have, a committee those
-            of an earlier committee; a structural model finds its features anew, and a species on shared axes needs no
-            start.
+            An earlier fit to start from. `Maxent` uses the weights of features that both have, and a committee its
+            members. `StructMaxent` and `OnAxes` ignore it.
         progress : callable, optional
-            Called with steps done, steps in all and a text, where a fit has several steps.
+            Called with the number of finished steps, the total and a text, where a fit has several steps.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        OptionError
+            If a parameter is out of range, or parameters contradict each other.
+        DataError
+            If X has missing values, `y` has not exactly two values, or an array has the wrong shape.
         """
         self.check_options()
         return self._fit_data(self._read(X, y, sample_weight, base_weight), start, progress)
@@ -242,17 +253,19 @@ class SpeciesEstimator(FittedSpecies):
         return self.model_.predict(table, scale, clamp)
 
     def predict_proba(self, X: TableLike, clamp: bool = True) -> Array:
-        """Return one row per point with two columns, in the order of `classes_`: background, and presence.
+        """Return `(n, 2)` probabilities in the order of `classes_`: background and presence.
 
-        The second is the suitability on the cloglog scale, which is the probability of presence if the assumptions of
-        that scale hold (Phillips et al. 2017); the first is 1 less it.
+        The second column is the suitability on the cloglog scale. It is the probability of presence if the assumptions
+        of that scale hold (Phillips et al. 2017). The first column is one minus the second.
         """
-        here = self.predict(X, "cloglog", clamp)
-        return np.column_stack([1.0 - here, here])
+        presence = self.predict(X, "cloglog", clamp)
+        return np.column_stack([1.0 - presence, presence])
 
     def decision_function(self, X: TableLike, clamp: bool = True) -> Array:
-        """Return the score of each point: above zero where the suitability (cloglog) is above 0.5, in nats for
-        Shannon's entropy. It keeps the order of predictions where these are too small to tell apart."""
+        """Return the score of each point, `(n,)`: positive where the suitability (cloglog) is above 0.5.
+
+        The unit is nats for Shannon's entropy. Scores keep the order of predictions that are too small to distinguish.
+        """
         table, model = self._checked(X), self.model_
         level = np.log(2.0) * np.exp(-model.entropy) * model.n_domain  # the density ratio where cloglog is 0.5
         order = model.alpha - 1.0

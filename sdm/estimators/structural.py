@@ -32,8 +32,8 @@ from sdm.types import Array, Numbers, Progress
 
 COMPLEXITIES = ("bound", "sample")
 SOLVERS = ("newton", "structmaxent1", "structmaxent2")
-FEWEST = 4  # presences to choose penalties by
-CHOICE = 20_000  # background cells to choose penalties with at most
+FEWEST = 4  # smallest number of presences to choose penalties by
+CHOICE = 20_000  # largest number of background cells to choose penalties with
 
 
 @dataclass(eq=False, repr=False)
@@ -43,38 +43,39 @@ class StructMaxent(SpeciesEstimator):
     Parameters
     ----------
     families : str
-        Ordinary feature classes by letter or name (``"auto"``: by sample size, as `Maxent`), and growing families:
+        Ordinary feature classes by letter or name (``"auto"``: by sample size, as for `Maxent`), and growing families:
         ``"auto,trees:8,mono:4"``, ``"l,q,p,h,trees:8"``, ``"trees:8"``.
     lam, beta : float or "auto"
         The penalty of a tree or monomial of complexity `k` is `λ·B_k + β`. ``"auto"`` chooses by held-out log loss, on
-        20,000 background cells at most. λ = ∞ leaves growing families out; beside ordinary classes ``lam="auto"`` does
-        so unless held-out loss is lower with them by more than one standard error, and the model then is that of
-        `Maxent`. Ordinary classes always have Maxent's penalties (`multiplier` times its tables).
+        at most 20,000 background cells.
+        λ = ∞ excludes growing families; the model is then the same as `Maxent`. With ordinary classes, ``lam="auto"``
+        excludes them unless they lower the held-out loss by more than one standard error. Ordinary classes always have
+        Maxent's penalties (`multiplier` times its tables).
     complexity : {"bound", "sample"}
-        `B_k` from their eq. (15), or estimated on the sample by Monte Carlo (seeded).
+        Source of `B_k`: eq. (15) of the paper, or a Monte Carlo estimate on the sample (seeded).
     solver : {"newton", "structmaxent1", "structmaxent2"}
-        Fully corrective column generation, or coordinate descent by their Fig. 1 or 2 (500 rounds by default).
+        Fully corrective column generation, or coordinate descent by Fig. 1 or 2 of the paper (500 rounds by default).
     folds : int
-        For choosing λ and β: how many random folds; 1 for their single split of 70 % and 30 %.
+        Number of random folds to choose λ and β; 1 for a single split of 70 % and 30 %, as in the paper.
     repeats : int
-        How often to divide the records into folds anew.
+        Number of random divisions into folds.
     grid : sequence of float, optional
-        Values to try, for λ and for β alike. By default `penalty_search.PATHS`, where β is over the square root of
-        the number of presences.
+        Candidates for both λ and β. By default `penalty_search.PATHS`, with β divided by the square root of the number
+        of presences.
     seed, random_state : int
-        Of folds, and of the estimate by Monte Carlo.
+        Seed of the folds and of the Monte Carlo estimate.
     categorical, knots, multiplier, entropy, tolerance, max_iterations, add_presences, prevalence, unseen, temperature
-        As for `Maxent`; the tolerance is 1e-4 by default, over all that the oracles find. The entropy ``"auto"`` is
-        chosen by models of the ordinary classes alone.
+        As for `Maxent`. The tolerance is 1e-4 by default; the gap is over all features that the search found. The
+        entropy ``"auto"`` is chosen by models of the ordinary classes alone.
 
     Attributes
     ----------
     lam_, beta_ : float
-        The penalties used; λ is infinite where growing families were left out.
+        The penalties in use; λ is infinite if growing families were excluded.
     search_ : list of PenaltySetting
-        Every setting tried, when they were chosen.
+        The candidates, if the penalties were chosen.
     solution_, model_, coef_, feature_names_, notes_
-        As for `Maxent`, with the features that were found.
+        As for `Maxent`, including the features that the search found.
 
     Examples
     --------
@@ -124,7 +125,7 @@ class StructMaxent(SpeciesEstimator):
         self.solution_ = self._grow(self.growth_)
         self.problem_, self.feature_set_ = self.growth_.problem, self.growth_.problem.features
         self.coef_ = self.solution_.weights
-        self.notes_ = [*parts.notes, *self._left_out(growing), *order_notes(self.entropy_, self.order_search_)]
+        self.notes_ = [*parts.notes, *self._excluded(growing), *order_notes(self.entropy_, self.order_search_)]
         lam = self.lam_ if np.isfinite(self.lam_) else None
         record = {"classes": ordinary, "families": growing, "lambda": lam, "beta": self.beta_}
         self.model_ = self._problem_model(self.problem_, record)
@@ -149,8 +150,8 @@ class StructMaxent(SpeciesEstimator):
             log.warning("%s: %s", solution.status, solution.message)
         return solution
 
-    def _left_out(self, growing: dict[str, int]) -> list[str]:
-        """Return the note on growing families that the choice of λ left out."""
+    def _excluded(self, growing: dict[str, int]) -> list[str]:
+        """Return the note on growing families that the choice of λ excluded."""
         if not np.isinf(self.lam_) or self.lam != "auto":
             return []
         why = "held-out loss shows no clear gain" if self.search_ else "there are too few presences to show a gain"
@@ -218,12 +219,12 @@ class StructMaxent(SpeciesEstimator):
         repeats = []
         for _ in range(self.repeats):
             folds = []
-            for held in _held_out(data.sample, self.folds, rng):
+            for held_out in _held_out(data.sample, self.folds, rng):
                 part = data.sample.copy()
-                part[held] = 0.0
+                part[held_out] = 0.0
                 share = float(part.sum())
                 begin = partial(parts.growth, part / share, data.size * share)
-                folds.append(PenaltyFold(held, begin, data.n_background))
+                folds.append(PenaltyFold(held_out, begin, data.n_background))
             repeats.append(folds)
         best, self.search_ = search_penalties(repeats, data.sample, paths=paths, optional=optional, progress=progress)
         return best.lam, best.beta

@@ -1,9 +1,9 @@
-"""Which features to use: the field's letters, Java Maxent's rule by sample size, random rectified features, growing
-families, and features by variable, as in ``bio1:lq, slope:h, bio1*bio12``.
+"""Read feature classes: letters, Java Maxent's rule by sample size, random ReLU features, growing families, and classes
+by variable.
 
-A text of features stays a text everywhere; this module says what its parts mean. Classes without a name, as in
-``lq, slope:h``, are those of all variables that are not named. Without such classes, variables that are not named have
-no feature.
+Feature choices are text everywhere, as in ``bio1:lq, slope:h, bio1*bio12``; this module reads it. Classes without a
+variable, as in ``lq, slope:h``, are for all variables that are not named. Without such classes, variables that are not
+named have no feature.
 """
 
 import re
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from sdm.features.domain import DomainVariable
 
 LETTERS = "lqphtc"
-SINCE: dict[str, float] = {"l": 0, "q": 10, "p": 80, "h": 15}  # presences from which auto takes a class, as Java Maxent
-LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}  # sizes of growing families
-MOST_RECTIFIED = 10_000  # random rectified features of a fit
+# presences from which auto includes a class, as in Java Maxent
+SINCE: dict[str, float] = {"l": 0, "q": 10, "p": 80, "h": 15}
+LARGEST = {"trees": 63, "mono": 12, "exacttrees": 2}  # largest sizes of growing families
+MOST_RECTIFIED = 10_000  # largest number of random ReLU features of a fit
 _NOT_RECTIFIED = "'{}' (random ReLU features) needs a maxent model of one species: remove it"
 _WORDS = ("linear", "quadratic", "product", "hinge", "threshold", "category", "categorical")
 NAMES = {word: word[0] for word in _WORDS}
 
 _CLASSES = re.compile(r"(?P<name>.+):\s*(?P<letters>[lqphtcLQPHTC]+)")
 _PRODUCT = re.compile(r"(?P<first>[^*:]+)\*(?P<second>[^*:]+)")
-_FAMILIES = ("trees", "mono", "exacttrees", "relu")  # whose numbers come after a colon
+_FAMILIES = ("trees", "mono", "exacttrees", "relu")  # followed by a colon and a number
 
 
 def auto_classes(presences: float, since: Mapping[str, float] = SINCE) -> str:
@@ -78,18 +79,21 @@ def features_text(classes: str, rectified: int) -> str:
 
 
 def parse_classes(features: str | Sequence[str], presences: float, since: Mapping[str, float] = SINCE) -> str:
-    """Return the classes as letters in the order `lqphtc`. Accepts ``auto``, letters in any case and order (``LQH``),
-    or names (``["linear", "hinge"]``, ``"linear,hinge"``). Parts that name variables (``bio1:lq``, ``bio1*bio12``)
-    follow them as they are; `FeatureChoice` reads them."""
+    """Return the classes as letters in the order `lqphtc`.
+
+    Accepted are ``auto``, letters in any case and order (``LQH``), and names (``["linear", "hinge"]``,
+    ``"linear,hinge"``). Parts with variables (``bio1:lq``, ``bio1*bio12``) follow unchanged; `FeatureChoice` reads
+    them.
+    """
     if isinstance(features, str) and features.strip().lower() == "auto":
         return auto_classes(presences, since)
     refuse_rectified(features)
     letters, parts = set[str](), _parts(features)
-    own = [part for part in parts if names_variable(part)]
+    by_variable = [part for part in parts if names_variable(part)]
     for part in parts:
-        if part in own:
+        if part in by_variable:
             continue
-        if part == "auto" and own:
+        if part == "auto" and by_variable:
             letters.update(auto_classes(presences, since))
         elif part in NAMES:
             letters.add(NAMES[part])
@@ -100,7 +104,7 @@ def parse_classes(features: str | Sequence[str], presences: float, since: Mappin
                 f"features={features!r}: '{part}' is not a feature class; expected 'auto', letters of {LETTERS} such "
                 f"as 'lqh', names among {', '.join(dict.fromkeys(NAMES))}, or classes of a variable such as 'bio1:lq'"
             )
-    return ",".join(filter(None, ["".join(letter for letter in LETTERS if letter in letters), *own]))
+    return ",".join(filter(None, ["".join(letter for letter in LETTERS if letter in letters), *by_variable]))
 
 
 def has_growing(features: str | Sequence[str]) -> bool:
@@ -153,7 +157,7 @@ class FeatureChoice:
 
     letters: dict[str, str]
     products: frozenset[frozenset[str]]
-    others: str  # letters; none if only variables that are named have features
+    others: str  # letters; empty if only named variables have features
 
     @classmethod
     def read(cls, text: str) -> "FeatureChoice":
@@ -161,11 +165,11 @@ class FeatureChoice:
         letters: dict[str, str] = {}
         products, others = set[frozenset[str]](), ""
         for part in filter(None, (part.strip() for part in text.split(","))):
-            names, own = read_part(part)
+            names, classes = read_part(part)
             if len(names) == 2:
                 products.add(frozenset(names))
             elif names:
-                letters[names[0]] = letters.get(names[0], "") + own
+                letters[names[0]] = letters.get(names[0], "") + classes
             else:
                 others += part
         return cls(letters, frozenset(products), others)
@@ -196,7 +200,7 @@ class FeatureChoice:
         return frozenset((first.name, second.name)) in self.products or (self.has("p", first) and self.has("p", second))
 
     def check(self, known: Sequence[str]) -> None:
-        """Raise if variables are named that there are not."""
+        """Raise for named variables that are not in `known`."""
         for name in sorted(self.names - set(known)):
             from difflib import get_close_matches
 
@@ -212,12 +216,12 @@ def read_part(part: str) -> tuple[tuple[str, ...], str]:
 
     Products have two variables and no classes. A part without variables is returned in lower case.
     """
-    if found := _PRODUCT.fullmatch(part.strip()):
-        return (found["first"].strip(), found["second"].strip()), ""
-    found = _CLASSES.fullmatch(part.strip())
-    if found is None or found["name"].strip() in _FAMILIES:
+    if match := _PRODUCT.fullmatch(part.strip()):
+        return (match["first"].strip(), match["second"].strip()), ""
+    match = _CLASSES.fullmatch(part.strip())
+    if match is None or match["name"].strip() in _FAMILIES:
         return (), part.strip().lower()
-    return (found["name"].strip(),), found["letters"].lower()
+    return (match["name"].strip(),), match["letters"].lower()
 
 
 def names_variable(part: str) -> bool:
@@ -248,6 +252,6 @@ def for_variables(features: str | Sequence[str], names: Sequence[str]) -> str | 
     parts = _words(features)
     if not any(map(names_variable, parts)):
         return features
-    kept = [part for part in parts if {*read_part(part)[0]} <= {*names}]
-    whole, left = (FeatureChoice.read(",".join(some)).names for some in (parts, kept))
-    return ",".join([*kept, *(f"{name}:l" for name in names if name in whole and name not in left)])
+    usable = [part for part in parts if {*read_part(part)[0]} <= {*names}]
+    before, after = (FeatureChoice.read(",".join(each)).names for each in (parts, usable))
+    return ",".join([*usable, *(f"{name}:l" for name in names if name in before and name not in after)])

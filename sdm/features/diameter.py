@@ -7,10 +7,10 @@ import numpy as np
 
 from sdm.types import Array
 
-MOST_NUMBERS = 500_000_000  # of the features' matrix, to look at distances at all
-MOST_PRODUCTS = 30_000_000_000  # to look at all pairs of cells that can be farthest
-CHUNK = 1_000_000  # distances at a time, about
-BLOCK = 10_000_000  # numbers of the features' matrix at a time
+MOST_NUMBERS = 500_000_000  # largest feature matrix for computing distances
+MOST_PRODUCTS = 30_000_000_000  # largest number of products to compare all relevant pairs of cells
+CHUNK = 1_000_000  # approximate number of distances per block
+BLOCK = 10_000_000  # numbers of the feature matrix per block
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ def l2_diameter(column: Callable[[int], Array], size: int, means: Array, varianc
     """
     limit = float(np.sqrt(size))
     n = column(0).size
-    if size * n > MOST_NUMBERS:  # the mean square of a distance is twice the trace of the covariance
+    if size * n > MOST_NUMBERS:  # the mean squared distance is twice the trace of the covariance
         return Diameter(min(float(np.sqrt(2.0 * variances.sum())), limit), limit)
 
     def squared_distances(cell: int | None) -> Array:
@@ -51,12 +51,13 @@ def l2_diameter(column: Callable[[int], Array], size: int, means: Array, varianc
     square = float(from_a[b])
     squared_radii = np.maximum(0.5 * (from_a + from_b) - 0.25 * square, 0.0)  # distances from the midpoint
     order = np.argsort(-squared_radii, kind="stable")
-    radii, found = np.sqrt(squared_radii[order]), float(np.sqrt(square))
-    # Two cells can only be farther apart than `a` and `b` if their radii add up to more, so one is outside the ball.
-    outside = int(np.count_nonzero(2.0 * radii > found))
-    reach = np.searchsorted(-radii, radii[:outside] - found)
+    radii, longest = np.sqrt(squared_radii[order]), float(np.sqrt(square))
+    # Two cells can only be farther apart than `a` and `b` if the sum of their radii is larger, so one is outside the
+    # ball.
+    outside = int(np.count_nonzero(2.0 * radii > longest))
+    reach = np.searchsorted(-radii, radii[:outside] - longest)
     if (reach - np.arange(outside)).sum() * size > MOST_PRODUCTS:
-        return Diameter(found, min(2.0 * float(radii[0]), 2.0 * float(np.sqrt(around_mean.max())), limit))
+        return Diameter(longest, min(2.0 * float(radii[0]), 2.0 * float(np.sqrt(around_mean.max())), limit))
     rows, wide = max(CHUNK // n, 16), max(BLOCK // n, 1)
     for first in range(0, outside, rows):
         these, others = order[first : min(first + rows, outside)], order[first : int(reach[first])]

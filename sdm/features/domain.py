@@ -18,7 +18,7 @@ from sdm.executors.ahead import in_parts, over_cells
 from sdm.features.terms import centre_of
 from sdm.types import Array
 
-_BLOCK = 4096  # cells whose variables stay in the first cache
+_BLOCK = 4096  # cells per block, whose variables fit into the first cache
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class DomainVariable:
 
     name: str
     categorical: bool
-    values: Array  # distinct, in ascending order (the codes, for a categorical variable)
+    values: Array  # distinct values in ascending order (codes, for a categorical variable)
 
     @property
     def lo(self) -> float:
@@ -46,9 +46,11 @@ class DomainVariable:
 
 
 class Domain:
-    """Cells `x_1..x_n`, (n, V) without missing values, with a base measure `q0`: positive, scaled to sum to one,
-    uniform by default. The last `beside` cells have next to no base measure: they only say where presences are that are
-    not part of the background, of `n_base` cells."""
+    """Cells `x_1..x_n`, (n, V) without missing values, with a base measure `q0`.
+
+    `q0` is positive and scaled to sum to one; the default is uniform. The last `extra` cells have a negligible base
+    measure: they are presences that are not part of the background of `n_base` cells.
+    """
 
     def __init__(
         self,
@@ -56,10 +58,10 @@ class Domain:
         names: Sequence[str],
         categorical: Sequence[str] = (),
         q0: Array | None = None,
-        beside: int = 0,
+        extra: int = 0,
     ) -> None:
         self.n: int = x.shape[0]
-        self.n_base = self.n - beside
+        self.n_base = self.n - extra
         _refuse_missing(x, names)
         columns = np.ascontiguousarray(x.T)
         ranked = list(over_cells(lambda column: np.unique(column, return_inverse=True), columns, self.n))
@@ -117,7 +119,7 @@ class Measure:
         """Return the mass on each distinct value of each variable, in one flat array with the layout of
         `domain.start`."""
         codes, start, out = self.domain.codes, self.domain.start, np.zeros(self.domain.values.size)
-        in_parts(lambda some: _marginals(codes[some], start[some], self.mass, out), len(codes), self.domain.n)
+        in_parts(lambda rows: _marginals(codes[rows], start[rows], self.mass, out), len(codes), self.domain.n)
         return out
 
     @cached_property
@@ -136,14 +138,14 @@ def weighted_gram(x: Array, mass: Array) -> Array:
     out = np.zeros((x.shape[1], x.shape[1]))
 
     def products(blocks: slice) -> list[Array]:
-        made = []
+        parts = []
         for first in range(blocks.start * _BLOCK, min(blocks.stop * _BLOCK, len(x)), _BLOCK):
             part = x[first : first + _BLOCK]
-            made.append(np.dot(part.T * mass[first : first + _BLOCK], part))  # unlike `@`, it lets other threads work
-        return made
+            parts.append(np.dot(part.T * mass[first : first + _BLOCK], part))  # unlike `@`, releases the GIL
+        return parts
 
-    for some in in_parts(products, -(-len(x) // _BLOCK), len(x)):
-        for product in some:
+    for group in in_parts(products, -(-len(x) // _BLOCK), len(x)):
+        for product in group:
             out += product
     return out
 

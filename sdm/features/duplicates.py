@@ -14,8 +14,8 @@ from sdm.types import Array
 _TOLERANCE = 1e-12
 
 
-# Penalties under which copies of a feature change nothing: the one with the lowest β takes all weight. Any other
-# penalty is less when a weight is divided among copies, each at its own β, so that they make another problem.
+# Penalties under which duplicates do not matter: the one with the lowest β gets all weight. Any other penalty is
+# smaller if a weight is divided among duplicates, each with its β, so duplicates change the problem.
 INDIFFERENT = ("none", "l1")
 
 
@@ -36,7 +36,7 @@ def find_duplicates(features: FeatureSet, beta: Array, penalty: str = "l1") -> t
         columns: list[tuple[int, Array]] = []
         for j in by_beta:
             column = features.column(j)
-            twin = next((i for i, kept in columns if _same(kept, column)), None)
+            twin = next((i for i, existing in columns if _same(existing, column)), None)
             if twin is None:
                 columns.append((j, column))
             else:

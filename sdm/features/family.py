@@ -14,7 +14,7 @@ from sdm.types import Array
 class Family(ABC):
     """A set of features scaled to [0, 1] over a domain."""
 
-    letter: str  # the field's letter for the class: l q p h t c
+    letter: str  # letter of the class: l q p h t c
     domain: Domain
     var: NDArray[np.int64]  # the variable of each feature (the first of the two, for products)
 

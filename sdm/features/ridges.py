@@ -24,10 +24,10 @@ from sdm.types import AnyArray, Array, Numbers
 
 RELU, WAVE = range(2)
 RIDGE_KINDS = ("relu", "wave")
-MOST_RIDGES = 100_000  # of a model file; no fit draws that many
-BLOCK = 16_384  # cells whose variables are standardised at a time
-_CHUNK = 256  # cells that are computed together: they stay in the cache
-_NAMED = 2  # variables that the name of a ridge has, those that it changes most with
+MOST_RIDGES = 100_000  # largest number in a model file; no fit has as many
+BLOCK = 16_384  # cells per block of standardised variables
+_CHUNK = 256  # cells per chunk, which fits into the cache
+_NAMED = 2  # variables in the name of a ridge: the ones with the largest coefficients
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Ridges:
     """
 
     kind: NDArray[np.int8]  # (K,)
-    number: NDArray[np.int32]  # (K,): its place among those that were drawn, by which it is called
+    number: NDArray[np.int32]  # (K,): number in its name, by the order of drawing
     directions: Array  # (K, V)
-    bend: Array  # (K,): of a wave the phase
+    bend: Array  # (K,): offset b; the phase of a wave
     centre: Array  # (V,)
     scale: Array  # (V,)
     lo: Array  # (K,)
@@ -100,10 +100,10 @@ class Ridges:
         return np.asarray(squares / squares.sum(axis=1, keepdims=True))
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_], weight: Array | None = None) -> "Ridges":
-        """Return some of the ridges, with their weights or others."""
+        """Return a subset of the ridges, with their weights or with `weight`."""
         shared = ("centre", "scale")
-        some: Numbers = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in shared}
-        out = Ridges(**some, centre=self.centre, scale=self.scale)
+        columns: Numbers = {f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in shared}
+        out = Ridges(**columns, centre=self.centre, scale=self.scale)
         return out if weight is None else replace(out, weight=np.asarray(weight, dtype=np.float64))
 
     def standardised(self, x: Array) -> Array:
@@ -187,9 +187,11 @@ def draw_rectified(count: int, variables: int, rng: "np.random.Generator") -> tu
 
 
 def draw_waves(count: int, variables: int, lengths: Sequence[float], rng: "np.random.Generator") -> tuple[Array, Array]:
-    """Return directions and phases of random waves, `u` being variables over their extent. Each of the lengths, shares
-    of the extent, has as many waves as the others; a sum of many waves of a length is a smooth function whose values
-    are alike at distances below it (random Fourier features, Rahimi and Recht 2007)."""
+    """Return directions and phases of random waves, for variables `u` divided by their extent.
+
+    `lengths` are shares of the extent; each has the same number of waves. A sum of many waves of a length is a smooth
+    function with similar values at distances below it (random Fourier features, Rahimi and Recht 2007).
+    """
     each = np.repeat(np.asarray(lengths, dtype=np.float64), -(-count // len(lengths)))[:count]
     return rng.standard_normal((count, variables)) / each[:, None], rng.uniform(0.0, 2.0 * np.pi, count)
 
@@ -207,16 +209,16 @@ class CompiledRidges:
     def standardised(self, x: Array, clamp: bool) -> Array:
         """Return the standardised variables in use, (U, n), of cells in a `(V, n)` array."""
         rows = x[self._used]
-        held = np.clip(rows, self._lo, self._hi) if clamp else rows
-        return (held - self._centre) / self._scale
+        clamped = np.clip(rows, self._lo, self._hi) if clamp else rows
+        return (clamped - self._centre) / self._scale
 
     def add_scores(self, x: Array, clamp: bool, theta: Array) -> None:
         """Add the weighted ridges of cells in a `(V, n)` array."""
         ridges = self.ridges
         for first in range(0, theta.size, BLOCK):
-            some = slice(first, first + BLOCK)
-            u = self.standardised(x[:, some], clamp)
-            add_ridges(u, self._directions, ridges, ridges.weight, theta[some])
+            block = slice(first, first + BLOCK)
+            u = self.standardised(x[:, block], clamp)
+            add_ridges(u, self._directions, ridges, ridges.weight, theta[block])
 
 
 def add_ridges(u: Array, directions: Array, ridges: Ridges, weight: Array, theta: Array) -> None:
@@ -224,28 +226,28 @@ def add_ridges(u: Array, directions: Array, ridges: Ridges, weight: Array, theta
     used = np.flatnonzero(weight)
     if not used.size:
         return
-    slope, some_ridges = weight[used] * ridges.slopes[used], ridges.take(used)
-    for some, values in _chunks(u, directions[used], some_ridges):
-        theta[some] += (slope @ (values - some_ridges.lo[:, None]))[: some.stop - some.start]
+    slope, subset = weight[used] * ridges.slopes[used], ridges.take(used)
+    for chunk, values in _chunks(u, directions[used], subset):
+        theta[chunk] += (slope @ (values - subset.lo[:, None]))[: chunk.stop - chunk.start]
 
 
 def ridge_ranges(u: Array, directions: Array, ridges: Ridges) -> tuple[Array, Array]:
     """Return the smallest and the largest value of every ridge, from standardised variables (U, n)."""
     lo, hi = np.full(len(ridges), np.inf), np.full(len(ridges), -np.inf)
-    for some, values in _chunks(u, directions, ridges):
-        real = values[:, : some.stop - some.start]
+    for chunk, values in _chunks(u, directions, ridges):
+        real = values[:, : chunk.stop - chunk.start]
         np.minimum(lo, real.min(axis=1), out=lo)
         np.maximum(hi, real.max(axis=1), out=hi)
     return lo, hi
 
 
 def ridge_moments(u: Array, directions: Array, ridges: Ridges, mass: Array) -> tuple[Array, Array]:
-    """Return `Σ_i mass_i f_k(i)` of every ridge, and the same of their squares."""
+    """Return `Σ_i mass_i f_k(i)` and `Σ_i mass_i f_k(i)²` of every ridge."""
     mean, square = np.zeros(len(ridges)), np.zeros(len(ridges))
-    for some, values in _chunks(u, directions, ridges):
-        scaled = (values[:, : some.stop - some.start] - ridges.lo[:, None]) * ridges.slopes[:, None]
-        mean += scaled @ mass[some]
-        square += np.square(scaled) @ mass[some]
+    for chunk, values in _chunks(u, directions, ridges):
+        scaled = (values[:, : chunk.stop - chunk.start] - ridges.lo[:, None]) * ridges.slopes[:, None]
+        mean += scaled @ mass[chunk]
+        square += np.square(scaled) @ mass[chunk]
     return mean, square
 
 
@@ -253,8 +255,8 @@ def _chunks(u: Array, directions: Array, ridges: Ridges) -> Iterator[tuple[slice
     """Yield slices of cells with the unscaled values of the ridges there, (K, _CHUNK)."""
     block, wave = np.zeros((len(u), _CHUNK)), (ridges.kind == WAVE)[:, None]
     for first in range(0, u.shape[1], _CHUNK):
-        some = slice(first, min(first + _CHUNK, u.shape[1]))
-        block[:, : some.stop - first] = u[:, some]
+        chunk = slice(first, min(first + _CHUNK, u.shape[1]))
+        block[:, : chunk.stop - first] = u[:, chunk]
         values = directions @ block
         values += ridges.bend[:, None]
-        yield some, np.where(wave, np.cos(values), np.maximum(values, 0.0)) if wave.any() else np.maximum(values, 0.0)
+        yield chunk, np.where(wave, np.cos(values), np.maximum(values, 0.0)) if wave.any() else np.maximum(values, 0.0)

@@ -13,7 +13,7 @@ from sdm.features.growing.tree import Tree
 from sdm.features.ridges import CompiledRidges, Ridges
 from sdm.types import AnyArray, Array
 
-MOST = 100_000  # trees or monomials of a model file; no fit grows that many
+MOST = 100_000  # largest number of trees or monomials in a model file; no fit has as many
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,8 @@ class CompiledShapes:
         place = {v: k for k, v in enumerate(self.classes)}
         width = max((values.size for values in self.classes.values()), default=0) + 1
         splits = int(a["tree_size"].sum())
-        # Per split: the place of its variable among the categorical ones (or −1), and which of the classes go right.
+        # Per split: the position of its variable among the categorical ones (or −1), and a mask of classes that go
+        # right.
         which = np.full(splits, -1, dtype=np.int32)
         member = np.zeros((splits, width), dtype=np.bool_)
         excluded = np.zeros((splits, 2), dtype=np.uint64)
@@ -156,7 +157,7 @@ class CompiledShapes:
         """Add the scores of cells in a `(V, n)` array."""
         codes = np.empty((len(self.classes), x.shape[1]), dtype=np.int32)
         for row, (v, values) in zip(codes, self.classes.items()):
-            # A class that no set knows has the last place, which is in none.
+            # A class that is not in any set has the last position.
             near = np.minimum(np.searchsorted(values, x[v]), values.size - 1)
             row[:] = np.where(values[near] == x[v], near, values.size)
         _add_trees(x, codes, *self.tree, theta)
@@ -184,7 +185,7 @@ def _bits(leaves: NDArray[np.int64] | list[int]) -> int:
 
 def _excluded_leaves(leaf: NDArray[np.int32]) -> NDArray[np.uint64]:
     """Return for each split, as bits, the leaves that cells going left, and cells going right, cannot reach."""
-    below = [{k} for k in range(leaf.size + 1)]  # the leaves that come of each leaf, from the last split back
+    below = [{k} for k in range(leaf.size + 1)]  # the descendants of each leaf, from the last split back
     out = np.zeros((leaf.size, 2), dtype=np.uint64)
     for s in range(leaf.size - 1, -1, -1):
         out[s] = _bits(sorted(below[s + 1])), _bits(sorted(below[leaf[s]]))
@@ -222,15 +223,15 @@ def _add_trees(x, codes, start, var, threshold, which, member, excluded, ones, w
         for t in range(weight.size):
             out[:] = 0
             for s in range(start[t], start[t + 1]):
-                left, right = excluded[s, 0], excluded[s, 1]
+                excluded_left, excluded_right = excluded[s, 0], excluded[s, 1]
                 if which[s] < 0:
                     row, limit = x[var[s], a:b], threshold[s]
                     for i in range(b - a):
-                        out[i] |= right if row[i] >= limit else left
+                        out[i] |= excluded_right if row[i] >= limit else excluded_left
                 else:
                     places, group = codes[which[s], a:b], member[s]
                     for i in range(b - a):
-                        out[i] |= right if group[places[i]] else left
+                        out[i] |= excluded_right if group[places[i]] else excluded_left
             one, w, block_theta = ones[t], weight[t], theta[a:b]
             for i in range(b - a):
                 block_theta[i] += w if (~out[i] & one) != 0 else 0.0

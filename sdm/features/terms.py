@@ -1,23 +1,18 @@
-"""Terms: the portable definition of features, apart from any data, as a model keeps it.
+"""Terms: definitions of features without data, as stored in a model.
 
 One row per feature. With raw values `x` of variable `var` (and `y` of `other`), the feature is
 
-==========  ==================================  =========================
-kind        value                               scaled to [0, 1] by
-==========  ==================================  =========================
-linear      (x − lo) / (hi − lo)                range of x
-quadratic   (x² − lo) / (hi − lo)               range of x²
-product     (x·y − lo) / (hi − lo)              range of x·y
-forward     (x − knot)₊ / (hi − knot)           hi the largest x
-reverse     (knot − x)₊ / (knot − lo)           lo the smallest x
-threshold   1 if x ≥ knot else 0
-category    1 if x = knot else 0
-==========  ==================================  =========================
+==========  ==================================  ========================= kind        value
+scaled to [0, 1] by ==========  ==================================  ========================= linear      (x − lo) / (hi
+− lo)                range of x quadratic   (x² − lo) / (hi − lo)               range of x² product     (x·y − lo) / (hi
+− lo)              range of x·y forward     (x − knot)₊ / (hi − knot)           hi the largest x reverse     (knot − x)₊
+/ (knot − lo)           lo the smallest x threshold   1 if x ≥ knot else 0 category    1 if x = knot else 0 ==========
+==================================  =========================
 
-Products of values that are far from zero are computed without cancellation. Where a variable's range is farther from
-zero than it is wide, its values are written as `x = c + u` with `c` the low end of the range, which is exact; elsewhere
-`c` is zero. A product is then `c_x c_y + (u_x u_y + c_x u_y + c_y u_x)`: all that varies is in the bracket, and what is
-subtracted from it, `lo − c_x c_y`, is computed exactly, once.
+Products of values far from zero are computed without cancellation. If a variable's range is farther from zero than it
+is wide, its values are written as `x = c + u`, with `c` the lower end of the range, which is exact. Otherwise `c` is
+zero. A product is then `c_x c_y + (u_x u_y + c_x u_y + c_y u_x)`, and only the bracket varies. The constant `lo − c_x
+c_y` is subtracted from it, and is computed exactly, once.
 """
 
 import math
@@ -156,11 +151,11 @@ class Terms:
                     out[:, j] = u == knot
         return out
 
-    def evaluate_held(self, x: Array, lo: Array, hi: Array) -> Array:
-        """Return the feature matrix with variables held in their ranges, and features in theirs; as exact as that of a
-        domain, also far from zero."""
-        held = np.clip(x, lo, hi)
-        return np.clip(self.evaluate(held, centres(lo, hi)), 0.0, 1.0)
+    def evaluate_clamped(self, x: Array, lo: Array, hi: Array) -> Array:
+        """Return the feature matrix with variables and features limited to their ranges, as accurate as over a
+        domain."""
+        clamped = np.clip(x, lo, hi)
+        return np.clip(self.evaluate(clamped, centres(lo, hi)), 0.0, 1.0)
 
     def slopes(self) -> Array:
         """Return the slope of each scaled feature with its raw form (thresholds and categories: 1)."""

@@ -23,7 +23,7 @@ from sdm.kinds.task import ModelResult
 from sdm.maps.gis.formats import copy_map, map_format
 from sdm.maps.rasters import BINARY_NODATA
 from sdm.models.file import load_model, save_model
-from sdm.models.lambdas import omission_place
+from sdm.models.lambdas import omission_path
 from sdm.models.species import Model
 from sdm.options.definitions import RunOptions
 from sdm.report.results import column, read_rows, rows_by
@@ -266,7 +266,7 @@ def _write_omission(stored: Mapping[str, Path], path: Path, model: Model, logist
         predicted = np.array(column(samples.get(part, ()), "Raw prediction"))
         columns[name] = np.array([np.mean(predicted < level) if predicted.size else 0.0 for level in raw])
     rows = [dict(zip(columns, map(float, row))) for row in zip(*columns.values())]
-    write_text(omission_place(path), table_text(rows), overwrite=True)
+    write_text(omission_path(path), table_text(rows), overwrite=True)
 
 
 def _thinned(table: Array) -> Array:

@@ -23,7 +23,7 @@ from sdm.joint.inference import maximise, scores
 from sdm.types import Array, Numbers
 
 DELTA = 0.05
-MARGINS, DRAWS = 40, 400  # how many values of γ and of m are tried
+MARGINS, DRAWS = 40, 400  # numbers of values of γ and of m
 MOST_SITES = 1e15
 
 
@@ -31,12 +31,12 @@ MOST_SITES = 1e15
 class MarginBound:
     """The bound, with an estimate of c, and its parts."""
 
-    value: float  # an estimate, as a share of sites; 1 or more says nothing
+    value: float  # estimated share of sites; uninformative from 1 on
     margin: float  # γ
     below: float  # share of the training sites with a margin of at most γ
     divergence: float  # KL(p‖p_0)
-    largest_score: float  # in place of c
-    sites_needed: float | None  # about how many sites would bring it below ½, at these margins and this divergence
+    largest_score: float  # replaces c
+    sites_needed: float | None  # approximate number of sites for a bound below ½, at these margins and this divergence
 
     def numbers(self) -> Numbers:
         """Return the bound as JSON values."""
@@ -55,18 +55,18 @@ class MarginBound:
 
 def pac_bayes(discriminant: Discriminant, sites: LabelledSites, weights: Array, divergence: float) -> MarginBound:
     """Return the minimum over m and γ, for posteriors with these mean weights and this KL divergence."""
-    found, largest = site_margins(discriminant, sites, weights), _largest_score(discriminant, sites, weights)
-    above = np.unique(found[found > 0])
+    margins, largest = site_margins(discriminant, sites, weights), _largest_score(discriminant, sites, weights)
+    above = np.unique(margins[margins > 0])
     if not above.size or largest <= 0.0:
         return MarginBound(np.inf, 0.0, 1.0, divergence, largest, None)
-    some = np.unique(np.quantile(above, np.linspace(0, 1, MARGINS)) * (1.0 - 1e-9))  # just below a site's own margin
-    below = np.array([float(np.mean(found <= gamma)) for gamma in some])
+    gammas = np.unique(np.quantile(above, np.linspace(0, 1, MARGINS)) * (1.0 - 1e-9))  # just below the margin of a site
+    below = np.array([float(np.mean(margins <= gamma)) for gamma in gammas])
     labels = discriminant.forest.size * np.log(2.0)
-    excess = np.array([bound_excess(sites.n, gamma / largest, labels, divergence) for gamma in some])
+    excess = np.array([bound_excess(sites.n, gamma / largest, labels, divergence) for gamma in gammas])
     best = int(np.argmin(below + excess))
-    needed = min(_needed(sites.n, g / largest, labels, divergence, b) for g, b in zip(some, below))
-    at = (float(below[best] + excess[best]), float(some[best]), float(below[best]))
-    return MarginBound(*at, divergence, largest, needed if needed < MOST_SITES else None)
+    needed = min(_needed(sites.n, g / largest, labels, divergence, b) for g, b in zip(gammas, below))
+    minimum = (float(below[best] + excess[best]), float(gammas[best]), float(below[best]))
+    return MarginBound(*minimum, divergence, largest, needed if needed < MOST_SITES else None)
 
 
 def _needed(n: float, relative_margin: float, log_labelings: float, divergence: float, below: float) -> float:
@@ -94,14 +94,14 @@ def site_margins(discriminant: Discriminant, sites: LabelledSites, weights: Arra
     """Return the score of the true labels of every site minus the score of the best other labelling."""
     d, forest, states = discriminant, discriminant.forest, sites.states
     unary, table = d.unary(weights, sites.x), d.table(weights)
-    own = scores(forest, unary, table, sites.labels)
+    true_scores = scores(forest, unary, table, sites.labels)
     best = np.full(sites.n, -np.inf)
     for s in range(forest.size):
-        known = sites.labels[:, s] >= 0
-        held = states[known]
-        held[:, s] = 1 - sites.labels[known, s]
-        best[known] = np.maximum(best[known], maximise(forest, unary[known], table, held)[1])
-    return np.asarray(own - best)
+        observed = sites.labels[:, s] >= 0
+        fixed = states[observed]
+        fixed[:, s] = 1 - sites.labels[observed, s]
+        best[observed] = np.maximum(best[observed], maximise(forest, unary[observed], table, fixed)[1])
+    return np.asarray(true_scores - best)
 
 
 def _largest_score(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:

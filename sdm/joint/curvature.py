@@ -14,39 +14,39 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import ABSENT, Marginals
 from sdm.types import Array, Index
 
-NUMBERS = 1 << 19  # covariances that are held at once
+NUMBERS = 1 << 19  # number of covariances in memory
 
 
 def curvature(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals) -> Array:
     """Return `Σ_i Cov_i[∂F/∂w]`, `(size, size)`, of sites with these marginals; absent species do not contribute."""
     d, edges = discriminant, discriminant.forest.edges
     species, k, cut = d.forest.size, d.n_features, d.forest.size * d.n_features
-    own = np.zeros((d.own_size, d.own_size))
-    if not len(edges):  # species do not vary together
+    out = np.zeros((d.n_unshared, d.n_unshared))
+    if not len(edges):  # species are independent
         for s, spread in enumerate(_label_variances(sites, marginals).T):
-            own[s * k : (s + 1) * k, s * k : (s + 1) * k] = (sites.x.T * spread) @ sites.x
-        return own if d.traits is None else _with_traits(d, own, d.traits)
+            out[s * k : (s + 1) * k, s * k : (s + 1) * k] = (sites.x.T * spread) @ sites.x
+        return out if d.traits is None else _with_traits(d, out, d.traits)
     states, paths = sites.states, d.forest.paths
     step = min(sites.n, max(1, NUMBERS // (species * (species + len(edges)))))
     nodes, mixed = np.empty((step, species, species)), np.empty((step, species, len(edges)))
     between_edges = np.zeros((len(edges), len(edges)))
-    first, second = np.triu_indices(k)  # the products of features are symmetric, and half of them are summed
+    first, second = np.triu_indices(k)  # products of features are symmetric: sum half of them
     half, of_edges = np.zeros((species * species, first.size)), np.zeros((species * len(edges), k))
     for begin in range(0, sites.n, step):
         rows = slice(begin, begin + step)
         x = sites.x[rows]
         m, u = nodes[: len(x)], mixed[: len(x)]
-        known = states[rows], marginals.nodes[rows], marginals.edges[rows]
-        _fill(*known, edges, paths.walk, paths.near, m, u, between_edges)
+        site_data = states[rows], marginals.nodes[rows], marginals.edges[rows]
+        _fill(*site_data, edges, paths.walk, paths.near, m, u, between_edges)
         half += m.reshape(len(x), -1).T @ (x[:, first] * x[:, second])
         of_edges += u.reshape(len(x), -1).T @ x
     blocks, sums = np.empty((k, k, species, species)), half.reshape(species, species, -1).transpose(2, 0, 1)
     blocks[first, second] = blocks[second, first] = sums
-    own[:cut, :cut] = blocks.transpose(2, 0, 3, 1).reshape(cut, cut)
-    own[:cut, cut:] = of_edges.reshape(species, len(edges), k).transpose(0, 2, 1).reshape(cut, -1)
-    own[cut:, :cut] = own[:cut, cut:].T
-    own[cut:, cut:] = between_edges + between_edges.T + np.diag(_agreement_variances(sites, edges, marginals))
-    return own if d.traits is None else _with_traits(d, own, d.traits)
+    out[:cut, :cut] = blocks.transpose(2, 0, 3, 1).reshape(cut, cut)
+    out[:cut, cut:] = of_edges.reshape(species, len(edges), k).transpose(0, 2, 1).reshape(cut, -1)
+    out[cut:, :cut] = out[:cut, cut:].T
+    out[cut:, cut:] = between_edges + between_edges.T + np.diag(_agreement_variances(sites, edges, marginals))
+    return out if d.traits is None else _with_traits(d, out, d.traits)
 
 
 def variances(discriminant: Discriminant, sites: LabelledSites, marginals: Marginals) -> Array:
@@ -67,25 +67,27 @@ def _label_variances(sites: LabelledSites, marginals: Marginals) -> Array:
 
 def _agreement_variances(sites: LabelledSites, edges: Index, marginals: Marginals) -> Array:
     """Return the variance of the function (1 or −1) of every edge, summed over sites."""
-    known, (first, second) = sites.labels >= 0, edges.T
+    observed, (first, second) = sites.labels >= 0, edges.T
     mean = 1.0 - 2.0 * marginals.nodes[:, first] - 2.0 * marginals.nodes[:, second] + 4.0 * marginals.edges
-    return np.asarray(np.sum(np.maximum(1.0 - mean**2, 0.0), axis=0, where=known[:, first] & known[:, second]))
+    return np.asarray(np.sum(np.maximum(1.0 - mean**2, 0.0), axis=0, where=observed[:, first] & observed[:, second]))
 
 
-def _with_traits(d: Discriminant, own: Array, traits: Array) -> Array:
+def _with_traits(d: Discriminant, unshared: Array, traits: Array) -> Array:
     """Return the curvature in all weights, from the curvature in the weights of species and edges."""
     species, k = d.forest.size, d.n_features
-    of_crossed = own[:, : species * k].reshape(-1, species, k)[:, :, d.crossed]
-    mixed = np.einsum("nsk,st->nkt", of_crossed, traits).reshape(len(own), -1)
+    of_crossed = unshared[:, : species * k].reshape(-1, species, k)[:, :, d.crossed]
+    mixed = np.einsum("nsk,st->nkt", of_crossed, traits).reshape(len(unshared), -1)
     rows = mixed[: species * k].reshape(species, k, -1)[:, d.crossed]
     shared = np.einsum("skm,st->ktm", rows, traits).reshape(d.n_shared, d.n_shared)
-    return np.block([[own, mixed], [mixed.T, shared]])
+    return np.block([[unshared, mixed], [mixed.T, shared]])
 
 
 @jit
 def _fill(states, nodes, both, edges, walk, near, out, mixed, total):  # type: ignore[no-untyped-def]
-    """Fill every site's covariances of labels, and of them with the edges' functions; sum those of different edges,
-    below the diagonal."""
+    """Fill the covariances of labels, and of labels with the edges' functions, for every site.
+
+    Covariances of different edges are summed over sites, below the diagonal of `total`.
+    """
     species, n_edges = nodes.shape[1], edges.shape[0]
     b, d = np.empty((n_edges, 2)), np.empty((n_edges, 2))
     for i in range(nodes.shape[0]):
@@ -94,7 +96,7 @@ def _fill(states, nodes, both, edges, walk, near, out, mixed, total):  # type: i
             _slopes(states[i], p, both[i, e], edges[e], b[e], d[e])
         for r in range(species):
             absent = states[i, r] == ABSENT
-            if absent or (species > 1 and walk[r, species - 2, 0] < 0):  # the walk does not pass all species
+            if absent or (species > 1 and walk[r, species - 2, 0] < 0):  # the walk does not visit all species
                 m[r] = 0.0
                 u[r] = 0.0
             if absent:
@@ -123,7 +125,7 @@ def _slopes(state, p, both, edge, b, d):  # type: ignore[no-untyped-def]
         d[end] = 0.0
         if state[s] == ABSENT or state[t] == ABSENT or p[s] <= 0.0 or p[s] >= 1.0:
             continue
-        with_s = min(max(both / p[s], 0.0), 1.0)
-        without = min(max((p[t] - both) / (1.0 - p[s]), 0.0), 1.0)
-        b[end] = with_s - without
-        d[end] = 2.0 * (with_s + without - 1.0)
+        if_present = min(max(both / p[s], 0.0), 1.0)
+        if_absent = min(max((p[t] - both) / (1.0 - p[s]), 0.0), 1.0)
+        b[end] = if_present - if_absent
+        d[end] = 2.0 * (if_present + if_absent - 1.0)

@@ -12,8 +12,8 @@ from sdm.joint.graph import Forest
 from sdm.joint.inference import ABSENT, FREE, States
 from sdm.types import Array
 
-# g of an edge: +1 if both species are there or both are not, −1 otherwise.
-# So `E[g] = 1 − 2 P(y_s) − 2 P(y_t) + 4 P(y_s, y_t)`.
+# g of an edge: +1 if both species are present or both absent, −1 otherwise. So `E[g] = 1 − 2 P(y_s) − 2 P(y_t) + 4
+# P(y_s, y_t)`.
 AGREEMENT = np.array([[1.0, -1.0], [-1.0, 1.0]])
 
 
@@ -23,8 +23,8 @@ class Discriminant:
 
     forest: Forest
     n_features: int  # length of `f(x)`
-    traits: Array | None = None  # (S, T): of the species; each changes the weights of the crossed features
-    first: int = 0  # traits change the weights of the features from this one to the bias, which is the last
+    traits: Array | None = None  # (S, T): traits of the species; each changes the weights of the crossed features
+    first: int = 0  # crossed features are from this one to the last before the bias
 
     def with_traits(self, traits: Array, first: int) -> "Discriminant":
         """Return the discriminant with traits of the species, which change the weights of features from `first` on."""
@@ -38,11 +38,11 @@ class Discriminant:
     @property
     def size(self) -> int:
         """Return the number of weights."""
-        return self.own_size + self.n_shared
+        return self.n_unshared + self.n_shared
 
     @property
-    def own_size(self) -> int:
-        """How many weights of species and edges: all but those that species share through traits."""
+    def n_unshared(self) -> int:
+        """Return the number of weights of species and edges, without weights that species share through traits."""
         return self.forest.size * self.n_features + len(self.forest.edges)
 
     @property
@@ -53,11 +53,11 @@ class Discriminant:
     def split(self, vector: Array) -> tuple[Array, Array]:
         """Return the weights of the species, one row each, and the weights of the edges."""
         cut = self.forest.size * self.n_features
-        return vector[:cut].reshape(self.forest.size, self.n_features), vector[cut : self.own_size]
+        return vector[:cut].reshape(self.forest.size, self.n_features), vector[cut : self.n_unshared]
 
     def corner(self, vector: Array) -> Array:
         """Return the weights of traits and features, Γ: one row per crossed feature, one column per trait."""
-        return vector[self.own_size :].reshape(len(self.crossed), -1)
+        return vector[self.n_unshared :].reshape(len(self.crossed), -1)
 
     def node_weights(self, weights: Array) -> Array:
         """Return the total weights of every node, `(S, K)`, including the effect of its traits."""
@@ -86,10 +86,10 @@ class Discriminant:
         node_total[:] = nodes.T @ x
         if self.traits is not None:
             self.corner(total)[:] = node_total[:, self.crossed].T @ self.traits
-        known = states != ABSENT
+        observed = states != ABSENT
         first, second = self.forest.edges.T
         agreement = 1.0 - 2.0 * nodes[:, first] - 2.0 * nodes[:, second] + 4.0 * edges
-        edge_total[:] = np.sum(agreement, axis=0, where=known[:, first] & known[:, second])
+        edge_total[:] = np.sum(agreement, axis=0, where=observed[:, first] & observed[:, second])
         return total
 
 
@@ -98,7 +98,7 @@ class LabelledSites:
     """Features and labels of the sites of a fit."""
 
     x: Array  # (n, K): `f(x)`
-    labels: States  # (n, S): 1, 0, or −1: not known, so that the species is left out of the site, with its edges
+    labels: States  # (n, S): 1, 0, or −1 for a missing label, which excludes the species and its edges at the site
 
     @property
     def n(self) -> int:

@@ -24,11 +24,11 @@ class SiteFeatures:
     standardised."""
 
     terms: Terms  # of standardised variables
-    lo: Array  # (V,): range over the sites, at which predictions are clamped (infinite for categorical variables)
+    lo: Array  # (V,): range over the sites, for clamping (infinite for categorical variables)
     hi: Array  # (V,)
     centre: Array  # (V,): subtracted from every variable (0 for categorical ones)
     width: Array  # (V,): its divisor (1 for categorical ones)
-    mean: Array  # (J,): of every term over the sites
+    mean: Array  # (J,): mean of every term over the sites
     spread: Array  # (J,)
 
     @classmethod
@@ -59,9 +59,9 @@ class SiteFeatures:
 
     def evaluate(self, x: Array, clamp: bool = True) -> Array:
         """Return `f(x)` as an `(n, K)` array: standardised terms, then the bias, which is one."""
-        held = np.clip(x, self.lo, self.hi) if clamp else x
+        clamped = np.clip(x, self.lo, self.hi) if clamp else x
         out = np.ones((x.shape[0], self.size))
-        out[:, :-1] = (self.terms.evaluate((held - self.centre) / self.width) - self.mean) / self.spread
+        out[:, :-1] = (self.terms.evaluate((clamped - self.centre) / self.width) - self.mean) / self.spread
         return out
 
     def raw_terms(self) -> Terms:

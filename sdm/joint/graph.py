@@ -19,8 +19,8 @@ from sdm.types import Array, Index
 class Paths:
     """Paths through a forest."""
 
-    walk: Index  # (S, S − 1, 3): from each species, nearest first: next, the one before, edge; else −1
-    near: Index  # (E, E): which end of the first edge is nearest to the second; 0 in different trees
+    walk: Index  # (S, S − 1, 3): from each species, nearest first: next species, previous species, edge; else −1
+    near: Index  # (E, E): the end of the first edge nearest to the second; 0 in different trees
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Forest:
     def paths(self) -> Paths:
         """Return the paths from every species to all others of its tree."""
         walk = np.full((self.size, max(self.size - 1, 0), 3), -1, dtype=np.int64)
-        end = np.zeros((self.size, len(self.edges)), dtype=np.int64)  # which end of an edge is nearest to a species
+        end = np.zeros((self.size, len(self.edges)), dtype=np.int64)  # the end of an edge nearest to a species
         for root in range(self.size):
             before, order = {root: -1}, [root]
             for s in order:
@@ -126,11 +126,11 @@ def spanning_tree(weight: Array) -> Forest:
 
 def association(residual: Array) -> Array:
     """Return the absolute correlations of the species' residuals, over the sites where both are observed (not NaN)."""
-    known = np.isfinite(residual).astype(np.float64)
-    r = np.where(known > 0, residual, 0.0)
-    count = np.maximum(known.T @ known, 1.0)
-    mean = (r.T @ known) / count  # of the row's species, over the sites where the column's is known too
-    square = ((r * r).T @ known) / count
+    observed = np.isfinite(residual).astype(np.float64)
+    r = np.where(observed > 0, residual, 0.0)
+    count = np.maximum(observed.T @ observed, 1.0)
+    mean = (r.T @ observed) / count  # mean of the row's species, over the sites where the column's is also observed
+    square = ((r * r).T @ observed) / count
     covariance = (r.T @ r) / count - mean * mean.T
     spread = np.sqrt(np.maximum(square - mean * mean, 0.0))
     scale = spread * spread.T

@@ -27,8 +27,8 @@ class Marginals:
     """The Gibbs distribution of every site, `p(y) ∝ exp(score)`."""
 
     log_partition: Array  # (n,)
-    nodes: Array  # (n, S): probability that the species is there (zero where it is left out)
-    edges: Array  # (n, E): probability that both ends are there
+    nodes: Array  # (n, S): probability of presence (zero for excluded species)
+    edges: Array  # (n, E): probability that both ends are present
 
 
 def free_states(sites: int, species: int) -> States:
@@ -49,36 +49,36 @@ def marginals(forest: Forest, unary: Array, table: Array, states: States) -> Mar
     nodes = np.zeros(unary.shape)
     edges = np.zeros((unary.shape[0], len(forest.edges)))
     log_partition = np.empty(unary.shape[0])
-    if not len(forest.edges):  # each species by itself
-        free, held = states == FREE, states == 1
+    if not len(forest.edges):  # independent species
+        free, fixed = states == FREE, states == 1
         small = np.exp(-np.abs(unary))
         probability = np.where(unary >= 0, 1.0, small) / (1.0 + small)
-        each = np.where(free, np.maximum(unary, 0.0) + np.log1p(small), np.where(held, unary, 0.0))
-        return Marginals(each.sum(axis=1), np.where(free, probability, held.astype(np.float64)), edges)
+        each = np.where(free, np.maximum(unary, 0.0) + np.log1p(small), np.where(fixed, unary, 0.0))
+        return Marginals(each.sum(axis=1), np.where(free, probability, fixed.astype(np.float64)), edges)
     _marginals(unary, table, states, forest.edges, *forest.messages, log_partition, nodes, edges)
     return Marginals(log_partition, nodes, edges)
 
 
 def scores(forest: Forest, unary: Array, table: Array, labels: States) -> Array:
     """Return the score of one labelling per site; species with negative labels are excluded with their edges."""
-    known = labels >= 0
-    out: Array = np.where(known & (labels > 0), unary, 0.0).sum(axis=1)
+    observed = labels >= 0
+    out: Array = np.where(observed & (labels > 0), unary, 0.0).sum(axis=1)
     first, second = forest.edges.T
-    own = np.maximum(labels, 0)
-    values = table[np.arange(len(table)), own[:, first], own[:, second]]
-    out += np.where(known[:, first] & known[:, second], values, 0.0).sum(axis=1)
+    clipped = np.maximum(labels, 0)
+    values = table[np.arange(len(table)), clipped[:, first], clipped[:, second]]
+    out += np.where(observed[:, first] & observed[:, second], values, 0.0).sum(axis=1)
     return out
 
 
 @jit
-def entry(table, edges, e, s, own, other):  # type: ignore[no-untyped-def]
-    """The value of edge e when its end s has label `own` and the other end has label `other`."""
-    return table[e, own, other] if edges[e, 0] == s else table[e, other, own]
+def entry(table, edges, e, s, label, other):  # type: ignore[no-untyped-def]
+    """Return the value of edge e if its end s has label `label` and the other end has label `other`."""
+    return table[e, label, other] if edges[e, 0] == s else table[e, other, label]
 
 
 @jit
 def best_labeling(u, table, state, edges, order, parent, link, up, choice, best):  # type: ignore[no-untyped-def]
-    """Max-product on one site: fills best, returns its score. `up` (S, 2) and `choice` (S, 2) are work space."""
+    """Fill `best` by max-product on one site and return its score; `up` (S, 2) and `choice` (S, 2) are work space."""
     size = order.size
     for s in range(size):
         up[s, 0] = -np.inf if state[s] == 1 else 0.0

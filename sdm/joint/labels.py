@@ -24,14 +24,14 @@ def species_names(y: Any, variables: Sequence[str] = ()) -> tuple[str, ...]:
         names = tuple(f"sp{s}" for s in range(shape[1]))
     if not names:
         raise MismatchError("Y has no species, expected one column of 0 and 1 for each")
-    _refuse_twice(names)
+    _refuse_duplicates(names)
     both = [name for name in names if name in variables]
     if both:
         raise DuplicateNameError(f"{', '.join(map(repr, both))} is both a species and a variable: rename one column")
     return names
 
 
-def _refuse_twice(names: Sequence[str]) -> None:
+def _refuse_duplicates(names: Sequence[str]) -> None:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DuplicateNameError(f"species must have different names, got {', '.join(twice)} more than once")
 
@@ -50,21 +50,21 @@ def read_labels(y: Any, names: Sequence[str], sites: int) -> States:
         raise LabelError(f"Y contains a value that is not a number ({error}): expected 1, 0, or missing") from None
     if values.shape != (sites, len(names)):
         raise MismatchError(f"Y has shape {values.shape}, expected {sites:,} sites (as X) and {len(names)} species")
-    known = np.isfinite(values)
-    odd = known & (values != 0) & (values != 1) | np.isinf(values)
+    finite = np.isfinite(values)
+    odd = finite & (values != 0) & (values != 1) | np.isinf(values)
     if odd.any():
         i, s = (int(k[0]) for k in np.nonzero(odd))
         raise LabelError(
             f"species '{names[s]}' has {values[i, s]:g} in row {i + 1}, expected 1 (present), 0 (absent) or missing; "
             "for counts and other continuous values use --presence-above 0 (in Python: y > 0)"
         )
-    return np.ascontiguousarray(np.where(known, np.nan_to_num(values), -1).astype(np.int8))
+    return np.ascontiguousarray(np.where(finite, np.nan_to_num(values), -1).astype(np.int8))
 
 
 def _by_name(frame: Any, names: Sequence[str]) -> Array:
     """Return a data frame's columns in the order of the species, NaN for missing ones."""
     columns = [str(name) for name in frame.columns]
-    _refuse_twice(columns)
+    _refuse_duplicates(columns)
     if strange := [name for name in columns if name not in names]:
         raise LabelError(f"{name_list(map(repr, strange))} is not a species of the model: {name_list(names)}")
     values = np.full((len(frame), len(names)), np.nan)
@@ -74,12 +74,12 @@ def _by_name(frame: Any, names: Sequence[str]) -> Array:
 
 def check_labels(labels: States, names: Sequence[str]) -> list[str]:
     """Refuse species that are nowhere or everywhere; return notes on missing labels."""
-    known = (labels >= 0).sum(axis=0)
+    observed = (labels >= 0).sum(axis=0)
     present = (labels > 0).sum(axis=0)
     for fault, bad in (
-        ("occurs in no site", (present == 0) & (known > 0)),
-        ("occurs in every site", (present == known) & (known > 0)),
-        ("has no known label", known == 0),
+        ("occurs in no site", (present == 0) & (observed > 0)),
+        ("occurs in every site", (present == observed) & (observed > 0)),
+        ("has no known label", observed == 0),
     ):
         if bad.any():
             listed = [f"'{names[int(s)]}'" for s in np.flatnonzero(bad)]

@@ -17,8 +17,8 @@ from sdm.joint.discriminant import Discriminant, LabelledSites
 from sdm.joint.inference import States
 from sdm.types import AnyArray, Array, Index, Row
 
-SPREADS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # σ to try, from strong regularisation to weak
-NUMBERS = 50_000_000  # cells of the table of sites and levels, at most
+SPREADS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # candidates for σ, from strong regularisation to weak
+NUMBERS = 50_000_000  # maximum number of cells of the table of sites and levels
 HALF_WIDTH = 1.959963984540054  # of a 95 % interval, in standard errors
 
 
@@ -40,7 +40,7 @@ class Levels:
     """The levels of the sites of a fit."""
 
     names: tuple[str, ...]
-    code: Index  # (n,): the level of every site, −1 where it is missing
+    code: Index  # (n,): the level of every site, −1 if it is missing
 
     @classmethod
     def learn(cls, text: NDArray[np.str_], column: str) -> "Levels":
@@ -50,10 +50,10 @@ class Levels:
             code = code - 1
             names = names[1:]
         if len(names) < 2:
-            found = f"only the level '{names[0]}'" if len(names) else "no level"
-            raise TooFewError(f"column '{column}' has {found}, expected two levels or more: remove --random-effect")
-        known = code >= 0
-        if len(names) == np.count_nonzero(known):
+            listed = f"only the level '{names[0]}'" if len(names) else "no level"
+            raise TooFewError(f"column '{column}' has {listed}, expected two levels or more: remove --random-effect")
+        present = code >= 0
+        if len(names) == np.count_nonzero(present):
             raise TooFewError(
                 f"column '{column}' has another level in every row, expected several rows per level (such as visits to "
                 "a site): name another column"
@@ -63,16 +63,16 @@ class Levels:
         return cls(tuple(map(str, names)), code)
 
     def columns(self, scale: float) -> Array:
-        """Return one column per level, `(n, L)`: the scale at its sites, and zero elsewhere."""
+        """Return one column per level, `(n, L)`: `scale` at its sites, and zero elsewhere."""
         out = np.zeros((len(self.code), len(self.names)))
         rows = np.flatnonzero(self.code >= 0)
         out[rows, self.code[rows]] = scale
         return out
 
-    def beside(self, sites: LabelledSites, spread: float, c: float) -> LabelledSites:
+    def augment(self, sites: LabelledSites, spread: float, c: float) -> LabelledSites:
         """Return sites with one column per level before their features, for a penalty of 1/C on all weights."""
-        own = self.columns(spread / np.sqrt(c))
-        return replace(sites, x=np.concatenate([own, sites.x], axis=1))
+        level_columns = self.columns(spread / np.sqrt(c))
+        return replace(sites, x=np.concatenate([level_columns, sites.x], axis=1))
 
     def held_out_units(self, site: Any) -> AnyArray | None:
         """Return the units to hold out together when σ is chosen: sites, or None for single rows.
@@ -82,9 +82,9 @@ class Levels:
         if site is None:
             return None
         site = np.asarray(site)
-        known = self.code >= 0
+        present = self.code >= 0
         pairs = len(
-            np.unique(np.column_stack([self.code[known], np.unique(site[known], return_inverse=True)[1]]), axis=0)
+            np.unique(np.column_stack([self.code[present], np.unique(site[present], return_inverse=True)[1]]), axis=0)
         )
         return site if pairs >= 2 * len(self.names) else None
 
@@ -96,24 +96,24 @@ class RandomEffect:
     column: str
     levels: tuple[str, ...]
     effect: Array  # (S, L)
-    variance: Array  # (S, L), zero where the sites do not inform an effect; or empty where none is known
+    variance: Array  # (S, L), zero if the sites are uninformative; or empty
     spread: float  # σ: the standard deviation of the levels under the penalty
 
     @classmethod
     def divided(
         cls, column: str, levels: Levels, spread: float, c: float, shape: Discriminant, *learned: Array
     ) -> tuple["RandomEffect", Array, Array]:
-        """Return the effects of a fit to `Levels.beside`, and weights and variances (may be empty) without them."""
-        count, unit, rest, own = len(levels.names), spread / np.sqrt(c), [], []
+        """Return the effects of a fit to `Levels.augment`, and weights and variances (may be empty) without them."""
+        count, unit, rest, effects = len(levels.names), spread / np.sqrt(c), [], []
         for vector, size in zip(learned, (unit, unit**2)):
             if not vector.size:
                 rest.append(vector)
-                own.append(vector)
+                effects.append(vector)
                 continue
             nodes, edges = shape.split(vector)
             rest.append(np.concatenate([nodes[:, count:].ravel(), edges]))
-            own.append(size * nodes[:, :count])
-        effect, variance = own
+            effects.append(size * nodes[:, :count])
+        effect, variance = effects
         return cls(column, levels.names, effect, variance, spread), rest[0], rest[1]
 
     def offsets(self, values: Any, sites: int) -> Array:
@@ -121,16 +121,16 @@ class RandomEffect:
         text = level_names(values)
         if len(text) != sites:
             raise MismatchError(f"column '{self.column}' has {len(text):,} levels, expected {sites:,}: one per site")
-        place = {name: k for k, name in enumerate(self.levels)}
-        code = np.array([place.get(name, -1) for name in text], dtype=np.int64)
+        position = {name: k for k, name in enumerate(self.levels)}
+        code = np.array([position.get(name, -1) for name in text], dtype=np.int64)
         return np.where(code[:, None] >= 0, self.effect.T[code], 0.0)
 
     def sound(self, species: int) -> bool:
         """Return whether a fit could have written the arrays."""
         shape = (species, len(self.levels))
-        whole = self.effect.shape == shape and self.variance.shape in (shape, (0,))
+        shapes = self.effect.shape == shape and self.variance.shape in (shape, (0,))
         numbers = all(np.isfinite(part).all() for part in (self.effect, self.variance))
-        return bool(whole and numbers and np.all(self.variance >= 0) and self.spread > 0)
+        return bool(shapes and numbers and np.all(self.variance >= 0) and self.spread > 0)
 
     def unknown(self, values: Any) -> int:
         """Return the number of sites with a new or missing level."""
@@ -142,9 +142,9 @@ class RandomEffect:
         spread = np.sqrt(np.where(self.variance > 0, self.variance, np.nan)) if self.variance.size else None
         out = []
         for s, name in enumerate(species):
-            known = labels[:, s] >= 0
+            observed = labels[:, s] >= 0
             for g, level in enumerate(self.levels):
-                at = known & (text == level)
+                here = observed & (text == level)
                 effect, sd = float(self.effect[s, g]), float("nan") if spread is None else float(spread[s, g])
                 out.append(
                     {
@@ -154,8 +154,8 @@ class RandomEffect:
                         "sd": sd,
                         "low": effect - HALF_WIDTH * sd,
                         "high": effect + HALF_WIDTH * sd,
-                        "sites": int(np.count_nonzero(at)),
-                        "presences": int(np.count_nonzero(labels[at, s] > 0)),
+                        "sites": int(np.count_nonzero(here)),
+                        "presences": int(np.count_nonzero(labels[here, s] > 0)),
                     }
                 )
         return out

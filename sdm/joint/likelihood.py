@@ -26,11 +26,11 @@ class LogLoss:
             forest = self.discriminant.forest
             unary, table = self.discriminant.unary(weights, self.sites.x), self.discriminant.table(weights)
             fitted = marginals(forest, unary, table, self.states)
-            own = scores(forest, unary, table, self.sites.labels)
-            site_losses = fitted.log_partition - own
+            true_scores = scores(forest, unary, table, self.sites.labels)
+            site_losses = fitted.log_partition - true_scores
             expected = self.discriminant.moments(self.sites.x, fitted.nodes, fitted.edges, self.states)
             entropy = float(fitted.log_partition.sum() - weights @ expected)
-            summed = float(np.abs(fitted.log_partition).sum() + np.abs(own).sum() + np.abs(weights @ expected))
+            summed = float(np.abs(fitted.log_partition).sum() + np.abs(true_scores).sum() + np.abs(weights @ expected))
             rounding = EPS * (self.sites.n + forest.size) * summed
             self._last = Details(weights.copy(), site_losses, expected - self.truth, entropy, rounding)
         return self._last
@@ -49,7 +49,7 @@ class Details:
     site_losses: Array  # (n,): `−ln p(y_i | x_i)`
     gradient: Array
     entropy: float  # `Σ_i H(p_i)` of the sites' distributions
-    rounding: float  # of the loss less the entropy, at most
+    rounding: float  # largest rounding error of the loss minus the entropy
 
 
 def best_scale(discriminant: Discriminant, sites: LabelledSites, weights: Array) -> float:

@@ -26,11 +26,12 @@ from sdm.joint.inference import States
 from sdm.maxent.solvers.descent import Curved, minimise_by_newton
 from sdm.types import Array, Index, Row
 
-# ρ: on w that of a prior deviation of 1, an odds ratio of e⁴: without it, species that never met have no finite weight.
+# ρ: for w a prior standard deviation of 1, an odds ratio of e⁴. Without it, species that never co-occur have no finite
+# weight.
 RIDGE = np.array([1e-3, 1e-3, 1e-3, 1e-3, 1.0])
 ALONE = slice(0, 4)  # the parameters of the two species
-STEPS, DONE = 100, 1e-9  # of Newton's method; the gap in nats
-SURE = 0.05  # the rate of false discoveries up to which an association is called certain
+STEPS, DONE = 100, 1e-9  # limit of Newton's method, and its gap in nats
+SURE = 0.05  # largest false discovery rate of certain associations
 HALF_WIDTH = 1.959963984540054  # of a 95 % interval, in standard errors
 
 
@@ -43,7 +44,7 @@ class PairAssociations:
     weight: Array
     sd: Array  # standard errors
     q: Array  # adjusted p-values
-    sites: NDArray[np.int64]  # at which both were looked for
+    sites: NDArray[np.int64]  # sites where both were surveyed
     gap: float  # duality gap of the composite likelihood, nats per site
 
     def rows(self) -> list[Row]:
@@ -80,24 +81,24 @@ def pair_associations(
 
     `log_odds` are from single-species models at the sites, `(n, S)`; rows with the same number in `group` are one site.
     """
-    known = labels >= 0
-    pairs, found, sites, gap = [], [], [], 0.0
+    observed = labels >= 0
+    pairs, estimates, sites, gap = [], [], [], 0.0
     for s in range(len(species)):
         for t in range(s + 1, len(species)):
-            rows = known[:, s] & known[:, t]
+            rows = observed[:, s] & observed[:, t]
             if np.count_nonzero(rows) < 2:
                 continue
-            own = _Pair(log_odds[rows][:, [s, t]], labels[rows][:, [s, t]].astype(np.float64))
-            visits = np.arange(own.a.size) if group is None else np.unique(group[rows], return_inverse=True)[1]
-            theta = own.fit()
-            gap += own.gap(theta)
+            pair = _Pair(log_odds[rows][:, [s, t]], labels[rows][:, [s, t]].astype(np.float64))
+            visits = np.arange(pair.a.size) if group is None else np.unique(group[rows], return_inverse=True)[1]
+            theta = pair.fit()
+            gap += pair.gap(theta)
             pairs.append((s, t))
             sites.append(int(np.count_nonzero(rows)))
-            found.append((theta[4], own.error(theta, visits), erfc(abs(own.null_score(visits)) / 2**0.5)))
-    weight, sd, p = np.array(found, dtype=np.float64).reshape(-1, 3).T
-    at = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+            estimates.append((theta[4], pair.error(theta, visits), erfc(abs(pair.null_score(visits)) / 2**0.5)))
+    weight, sd, p = np.array(estimates, dtype=np.float64).reshape(-1, 3).T
+    positions = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return PairAssociations(
-        tuple(species), at, weight, sd, adjusted(p), np.array(sites, dtype=np.int64), gap / max(len(labels), 1)
+        tuple(species), positions, weight, sd, adjusted(p), np.array(sites, dtype=np.int64), gap / max(len(labels), 1)
     )
 
 
@@ -116,9 +117,9 @@ class _Pair:
     def __init__(self, log_odds: Array, labels: Array) -> None:
         self.a, self.b = np.ascontiguousarray(log_odds.T)
         self.x = np.stack([np.ones(len(labels)), self.a, np.ones(len(labels)), self.b], axis=1)
-        self.own = self._features(labels[:, 0], labels[:, 1], labels[:, 0] * labels[:, 1])
-        self.total = self.own.sum(axis=0)
-        self.offset = float(self.total[1] + self.total[3])  # the scores of the labels by the single models
+        self.observed = self._features(labels[:, 0], labels[:, 1], labels[:, 0] * labels[:, 1])
+        self.total = self.observed.sum(axis=0)
+        self.offset = float(self.total[1] + self.total[3])  # the scores of the labels in the single-species models
 
     def _features(self, first: Array, second: Array, both: Array) -> Array:
         """Return the features of labels, or their expectations from marginals."""
@@ -129,7 +130,7 @@ class _Pair:
         """Return the gradient of every site's log loss, (n, 5)."""
         shares = np.empty((self.a.size, 3))
         _shares(self.a, self.b, theta, shares)
-        return self._features(*shares.T) - self.own
+        return self._features(*shares.T) - self.observed
 
     def at(self, theta: Array) -> tuple[float, Array, Array]:
         """Return log loss and penalty, with gradient and curvature."""
@@ -171,7 +172,8 @@ class _Pair:
         """Return the score test of w = 0: the slope in w in standard deviations."""
         theta = self.fit(ALONE)
         curve = self.at(theta)[2]
-        row = np.append(np.linalg.solve(curve[ALONE, ALONE], -curve[ALONE, 4]), 1.0)  # what the others leave of w
+        # the part of w that is independent of the others
+        row = np.append(np.linalg.solve(curve[ALONE, ALONE], -curve[ALONE, 4]), 1.0)
         visit = np.bincount(visits, weights=self.scores(theta) @ row)
         expected = float(row @ curve @ row) - float(RIDGE @ row**2)
         return float(visit.sum() / np.sqrt(max(expected, float(visit @ visit), 1e-300)))

@@ -23,7 +23,7 @@ from sdm.joint.inference import ABSENT, States, maximise, scores
 from sdm.types import Array
 
 ROUNDS = 500
-FLAT = 1e-9  # added to the diagonal: labelings may be affine combinations of each other
+FLAT = 1e-9  # added to the diagonal, because labellings may be affinely dependent
 TINY = 1e-12
 
 

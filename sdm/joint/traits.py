@@ -17,8 +17,8 @@ from sdm.errors import BadValueError, DataError, DuplicateNameError, MismatchErr
 from sdm.joint.levels import HALF_WIDTH, level_names
 from sdm.types import Array, Numbers, Row
 
-UNIT = 10.0  # of traits in a fit
-MOST_CLASSES = 20  # of a trait of text
+UNIT = 10.0  # scale of traits in a fit
+MOST_CLASSES = 20  # largest number of classes of a text trait
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Traits:
 
     species: tuple[str, ...]
     names: tuple[str, ...]
-    values: Array  # (species, T), NaN where a trait is not known
+    values: Array  # (species, T), NaN for missing traits
 
     @classmethod
     def learn(cls, table: Any) -> "Traits":
@@ -50,12 +50,12 @@ class Traits:
 
     def of(self, species: Sequence[str]) -> Array:
         """Return the traits of species, `(S, T)`, standardised over them; missing traits have the mean."""
-        place = {name: k for k, name in enumerate(self.species)}
-        at = [place.get(name, -1) for name in species]
-        values = np.vstack([self.values, np.full(len(self.names), np.nan)])[at]
-        known = np.isfinite(values)
-        count = np.maximum(known.sum(axis=0), 1)
-        centred = np.where(known, values - np.where(known, values, 0.0).sum(axis=0) / count, 0.0)
+        position = {name: k for k, name in enumerate(self.species)}
+        rows = [position.get(name, -1) for name in species]
+        values = np.vstack([self.values, np.full(len(self.names), np.nan)])[rows]
+        present = np.isfinite(values)
+        count = np.maximum(present.sum(axis=0), 1)
+        centred = np.where(present, values - np.where(present, values, 0.0).sum(axis=0) / count, 0.0)
         width = np.sqrt(np.square(centred).sum(axis=0) / count)
         return np.asarray(np.divide(centred, width, out=np.zeros_like(centred), where=width > 1e-9))
 
@@ -65,10 +65,10 @@ class Traits:
 
     def check(self, species: Sequence[str]) -> list[str]:
         """Refuse tables that are uninformative for these species; return notes on missing species."""
-        found = [name for name in species if name in self.species]
-        if len(found) < 3:
+        matched = [name for name in species if name in self.species]
+        if len(matched) < 3:
             raise MismatchError(
-                f"the table of traits has {len(found)} of the {len(species)} species, expected three or more: it has "
+                f"the table of traits has {len(matched)} of the {len(species)} species, expected three or more: it has "
                 f"{name_list(self.species)}; the sites have {name_list(species)}"
             )
         flat = [name for name, column in zip(self.names, self.of(species).T) if not column.any()]

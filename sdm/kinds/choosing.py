@@ -130,13 +130,13 @@ def nests(options: RunOptions) -> bool:
 def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> list[str]:
     """Describe the dropped variables, their reasons, and the data of the selection."""
     own, total = options.layers, len(choice.names)
-    over = f"over {choice.found.n:,} {choice.noun}"
+    over = f"over {choice.collinearity.n:,} {choice.noun}"
     limits = {"correlation": ("drop_correlated", own.drop_correlated), "vif": ("drop_vif", own.drop_vif)}
     notes, rest = [], total
     for by, (option, limit) in limits.items():
         if limit is None:
             continue
-        gone = choice.left_out(by)
+        gone = choice.dropped_by(by)
         which = f"{len(gone)} of {rest} variables dropped, {over}: {listed_drops(gone)}" if gone else ""
         notes.append(f"{option} {limit:g}: {which or f'none of {rest} variables dropped, {over}'}")
         rest -= len(gone)
@@ -144,8 +144,8 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
         notes.append(_reduction_note(choice, options))
     if choice.dropped:
         notes.append(f"variables: {len(choice.kept)} of {total} kept: {', '.join(choice.kept)}")
-    if choice.found.constant:
-        flat = choice.found.constant
+    if choice.collinearity.constant:
+        flat = choice.collinearity.constant
         notes.append(f"{len(flat)} constant variables have no correlations and are kept: {', '.join(flat)}")
     if (options.test.division is not None or options.layers.reduces) and (choice.gains or choice.steps):
         if nested:
@@ -160,7 +160,7 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
 
 def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
     first, last = choice.steps[0], [step for step in choice.steps if step.kept][-1]
-    gone = choice.left_out("reduction")
+    gone = choice.dropped_by("reduction")
     told = "" if options.test.division is not None else f" ({FOLDS} random folds by default)"
     losses = f"held-out loss {first.loss:.4f} ± {first.error:.4f} with {len(first.names)} variables"
     if not gone:
@@ -177,8 +177,9 @@ def write_choice(choice: VariableChoice, to: Destination) -> None:
     folder, files, paper = to.folder, to.files, paper_of(to.options.output)
     files["variables"] = write_rows(folder / "variables.csv", choice.rows()).name
     plots = make_plots(folder, files)
-    if len(choice.found.names) >= LEAST:
-        draw_correlation(choice.found, plots / "correlation.png", to.options.layers.drop_correlated or 0.7, paper)
+    if len(choice.collinearity.names) >= LEAST:
+        limit = to.options.layers.drop_correlated or 0.7
+        draw_correlation(choice.collinearity, plots / "correlation.png", limit, paper)
     if choice.steps:
         files["reduction"] = write_rows(folder / "reduction.csv", choice.step_rows()).name
         draw_reduction(choice.step_rows(), plots / "reduction.png", paper)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdm.assess.splits.folds import Fold, Split, by_group, located
-from sdm.assess.splits.methods import own_folds, split_table
+from sdm.assess.splits.methods import labelled_folds, split_table
 from sdm.assess.variables.variogram import Autocorrelation, kilometres, measure_autocorrelation
 from sdm.data.place import is_place
 from sdm.data.rasters.globe import in_one_piece, near, seam
@@ -168,7 +168,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     if own.validation_background == "partition":
         raise InapplicableError("test.validation_background=partition does not apply to sites: remove it")
     if how == "own":
-        split = own_folds(_fold_labels(sites, own), noun="sites")
+        split = labelled_folds(_fold_labels(sites, own), noun="sites")
     else:
         check_folds(_asked(own) if how in ("random", "block", "environment") else 0, sites.group)
         split = _split_by_site(sites, options, how, stack)

@@ -12,7 +12,7 @@ from sdm.data.rasters.stack import Stack
 from sdm.maps.gis.tags import RasterSummary
 from sdm.maps.novelty import NoveltyMaps
 from sdm.maps.rasters import Raster, check_variables, write_rasters
-from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, known_range
+from sdm.models.extrapolation import EXTRAPOLATIONS, check_extrapolation, required_range
 from sdm.models.interface import FittedModel
 from sdm.types import AnyArray, Array, Progress
 
@@ -76,7 +76,7 @@ class MapPass:
             valid = np.asarray(np.isfinite(cells).all(axis=0))
             if self.study_area is not None:
                 valid &= self.study_area.mask(part, window).ravel()
-            mapped = valid & ~known_range(model).outside(list(cells)) if self.extrapolation == "none" else valid
+            mapped = valid & ~required_range(model).outside(list(cells)) if self.extrapolation == "none" else valid
             made, predicted = compute(window, cells, mapped)
             beside = [] if novelty is None else novelty.bands(window, list(cells), valid, predicted, self.clamped)
             return [*(band.reshape(-1, *values.shape[1:]) for band in made), *beside]

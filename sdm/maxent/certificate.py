@@ -12,7 +12,7 @@ import numpy as np
 from sdm.types import Array, Numbers
 
 MODEL, FOUND, MEMBERS, GROUP = "model", "features found", "members", "group"
-MOST = 700.0  # exp of more overflows
+MOST = 700.0  # exp of larger numbers overflows
 
 
 def certified(gap: float, over: str, unit: str = "nats") -> Numbers:
@@ -43,11 +43,10 @@ def certified_map(p: Array, q0: Array, gap: float) -> Numbers:
 
 
 def cloglog_bounds(p: Array, q0: Array, gap: float) -> tuple[float, float]:
-    """Bound how far the cloglog values of a fit are from those of the optimum: at any one cell of the domain, and on
-    average over the base measure.
+    """Bound the difference of the cloglog values of a fit from the optimum: at any cell, and on average over `q0`.
 
-    `cloglog = 1 − exp(−x)` with `x = p/q0 · exp(−Ω(p))`. The inequality holds for the indicator of each cell and, with
-    `g = ln(p/q0)`, for `Ω(p*) = D(p*‖p) + p*[g]`. The average also follows from Pinsker's `Σ|p* − p| ≤ √(2 gap)`.
+    `cloglog = 1 − exp(−x)` with `x = p/q0 · exp(−Ω(p))`. The inequality is applied to the indicator of each cell and,
+    with `g = ln(p/q0)`, to `Ω(p*) = D(p*‖p) + p*[g]`. The average also follows from Pinsker's `Σ|p* − p| ≤ √(2 gap)`.
     """
     if not np.all(p > 0.0):  # underflow: the entropy of the optimum is not bounded
         return 1.0, 1.0

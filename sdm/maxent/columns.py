@@ -7,11 +7,11 @@ from sdm.executors.ahead import over_cells
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
-# The columns serve only to find a direction; objective, gradient and gap are computed in double precision. Single
-# precision serves columns too, unless features are so similar that their difference is below its rounding.
-ROUNDING = {np.float32: 1e-6, np.float64: 1e-13}  # of a Hessian, by the precision of its columns
+# Columns only determine a direction; objective, gradient and gap are in double precision. Single precision suffices for
+# columns unless features differ by less than its rounding.
+ROUNDING = {np.float32: 1e-6, np.float64: 1e-13}  # relative rounding of a Hessian, by the precision of its columns
 
-ROUGH_CELLS = 40_000  # a rough Hessian looks at about this many cells: enough to tell a few hundred features apart
+ROUGH_CELLS = 40_000  # number of cells for an approximate Hessian, which separates a few hundred features
 
 
 def rough_stride(n: int) -> int:
@@ -34,7 +34,7 @@ class ColumnPool:
         self._columns: dict[int, NDArray[np.floating]] = {}
 
     def refine(self, times: int | None = None) -> None:
-        """Look at every cell from now on, or at so many times more."""
+        """Use every cell from now on, or `times` as many."""
         finer = 1 if times is None else max(self.stride // times, 1)
         if finer < self.stride:
             self.stride, self._columns = finer, {}
@@ -49,27 +49,29 @@ class ColumnPool:
     def renumber(self, features: FeatureSet, keep: NDArray[np.bool_]) -> None:
         """Continue with the features marked in `keep`, in their new numbering."""
         self.features = features
-        place = np.cumsum(keep) - 1
-        self._columns = {int(place[j]): column for j, column in self._columns.items() if keep[j]}
+        position = np.cumsum(keep) - 1
+        self._columns = {int(position[j]): column for j, column in self._columns.items() if keep[j]}
 
     def columns(self, members: NDArray[np.int64]) -> list[NDArray[np.floating]]:
         """Return the columns of the members; compute missing ones."""
-        wanted = members.tolist()
-        missing = [j for j in wanted if j not in self._columns]
+        requested = members.tolist()
+        missing = [j for j in requested if j not in self._columns]
         if len(self._columns) + len(missing) > self.capacity:
-            self._columns = {j: self._columns[j] for j in wanted if j in self._columns}
+            self._columns = {j: self._columns[j] for j in requested if j in self._columns}
 
         def compute(j: int) -> NDArray[np.floating]:
             return np.ascontiguousarray(self.features.column(j)[:: self.stride], dtype=self.precision)
 
         self._columns |= zip(missing, over_cells(compute, missing, self.features.domain.n))
-        return [self._columns[j] for j in wanted]
+        return [self._columns[j] for j in requested]
 
     def hessian(self, members: NDArray[np.int64], weights: Array, numbers: int = 2**21) -> Array:
-        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the cells looked at. Block by
-        block of cells (so many numbers at a time), from columns centred on their weighted means, so that no copy of
-        them all is made."""
-        if not np.any(weights[:: self.stride]):  # all of the density lies between the cells that are looked at
+        """Return the Hessian of `Ω*(Fλ)` on the members, `F (diag(w) − w wᵀ/Σw) Fᵀ`, from the sampled cells.
+
+        It is computed in blocks of `numbers` values, from columns centred on their weighted means, so that they are not
+        copied all at once.
+        """
+        if not np.any(weights[:: self.stride]):  # all of the density is between the sampled cells
             self.refine()
         columns = self.columns(members)
         total, weights = weights.sum(), weights[:: self.stride]

@@ -12,7 +12,7 @@ from sdm.errors import ConflictError
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
-# Which penalty each result is about.
+# The penalty of each result.
 PENALTY_OF = {
     "corollary5": "l1",
     "corollary6": "l1",
@@ -22,7 +22,7 @@ PENALTY_OF = {
     "theorem13": "l2sq",
     "theorem15": "elastic",
 }
-SLACK = 0.1  # the ε of Theorem 8 and Corollary 9: how much smoothing may add to the bound, as a share
+SLACK = 0.1  # the ε of Theorem 8 and Corollary 9: the largest relative increase of the bound by smoothing
 
 
 def hoeffding_radius(n_features: int, m: float, delta: float) -> float:
@@ -86,7 +86,7 @@ def theory_weights(
         value = vc_radius(vc_dimension(features), m, delta)
     elif rule == "theorem11":
         value = ball_radius(features.diameter.largest, m, delta)
-    elif rule == "theorem13":  # with the s for which the bound of probability 1 − δ is least
+    elif rule == "theorem13":  # with the s that minimises the bound of probability 1 − δ
         value = (1.0 + np.sqrt(np.log(1 / delta))) * features.diameter.largest / (norm * np.sqrt(m))
     else:
         value = hoeffding_radius(n, m, delta)

@@ -14,9 +14,9 @@ from sdm.errors import OptionError
 from sdm.features.feature_set import FeatureSet
 from sdm.types import Array
 
-MOST = 3000  # features whose pairs are looked at; 72 MB a matrix, and some seconds to invert it
+MOST = 3000  # largest number of features; 72 MB for a matrix, and some seconds to invert it
 BLOCK = 40_000_000  # numbers in a block of columns
-STILL = 1e-12  # a variance, of features in [0, 1], that is nothing but rounding
+STILL = 1e-12  # variances of features in [0, 1] below this are rounding errors
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Correlation:
     """The correlation matrix, and the number of constant features."""
 
     matrix: Array
-    constant: int  # features that have the same value wherever there is base measure
+    constant: int  # features that are constant over the base measure
 
     def notes(self, cells: int, uncorrelated: float) -> list[str]:
         """Return notes for the user about constant and dependent features."""
@@ -54,19 +54,19 @@ def feature_correlation(features: FeatureSet, uncorrelated: float) -> Correlatio
     width = max(1, min(size, BLOCK // q0.size))
     covariance = np.empty((size, size))
     for a in range(0, size, width):
-        left = _centred(features, a, min(a + width, size), mean, root)
-        covariance[a : a + len(left), a : a + len(left)] = left @ left.T
+        rows = _centred(features, a, min(a + width, size), mean, root)
+        covariance[a : a + len(rows), a : a + len(rows)] = rows @ rows.T
         for b in range(a + width, size, width):
-            right = _centred(features, b, min(b + width, size), mean, root)
-            block = left @ right.T
-            covariance[a : a + len(left), b : b + len(right)] = block
-            covariance[b : b + len(right), a : a + len(left)] = block.T
-    still = np.diagonal(covariance) <= STILL
-    spread = np.sqrt(np.where(still, 1.0, np.diagonal(covariance)))
+            columns = _centred(features, b, min(b + width, size), mean, root)
+            block = rows @ columns.T
+            covariance[a : a + len(rows), b : b + len(columns)] = block
+            covariance[b : b + len(columns), a : a + len(rows)] = block.T
+    constant = np.diagonal(covariance) <= STILL
+    spread = np.sqrt(np.where(constant, 1.0, np.diagonal(covariance)))
     matrix = (1.0 - uncorrelated) * covariance / np.outer(spread, spread)
-    matrix[still, :] = matrix[:, still] = 0.0
+    matrix[constant, :] = matrix[:, constant] = 0.0
     matrix[np.diag_indices(size)] = 1.0
-    return Correlation(matrix, int(still.sum()))
+    return Correlation(matrix, int(constant.sum()))
 
 
 def _centred(features: FeatureSet, start: int, end: int, mean: Array, root: Array) -> Array:

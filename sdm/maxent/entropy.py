@@ -1,8 +1,8 @@
-"""Tsallis entropies relative to a base measure, Shannon among them (Blondel, Martins & Niculae 2020, §4.3).
+"""Tsallis entropies relative to a base measure, including Shannon's (Blondel, Martins & Niculae 2020, §4.3).
 
 With density ratios `r_i = p_i / q0_i`, the negative entropy is `Ω(p) = Σ q0_i φ_α(r_i)`, with `φ_1(r) = r ln r` and
-`φ_α(r) = (r^α − r) / (α(α − 1))`. Its conjugate's gradient is `r_i = exp(θ_i − τ)` for α = 1 and
-`r_i = [1 + (α − 1)(θ_i − τ)]₊^{1/(α−1)}` for α in (1, 2], where τ makes the probabilities sum to one.
+`φ_α(r) = (r^α − r) / (α(α − 1))`. The gradient of its conjugate is `r_i = exp(θ_i − τ)` for α = 1 and `r_i = [1 + (α −
+1)(θ_i − τ)]₊^{1/(α−1)}` for α in (1, 2], where τ normalises the probabilities.
 """
 
 from collections.abc import Mapping
@@ -44,8 +44,8 @@ class Entropy:
             return Gibbs(ratio / total, _number(tau), _number(tau))
         tau, _ = find_tau(theta, q0, self.alpha, tau)
         ratio, mean = self.ratio(theta, tau), 1.0 / self.alpha
-        # Ω*(θ) is the minimum over m of m + Σ q0_i φ*(θ_i − m), reached at m = τ − 1/α: what rounding leaves of τ's
-        # error counts only by its square, and never makes the result too small.
+        # Ω*(θ) is the minimum over m of m + Σ q0_i φ*(θ_i − m), at m = τ − 1/α. So a rounding error of τ has only a
+        # quadratic effect, and never makes the result too small.
         terms = q0 * (ratio * (theta - tau + mean) - self.phi(ratio))
         return Gibbs(ratio, tau, _number(tau - mean + terms.sum(axis=0)))
 
@@ -60,7 +60,7 @@ class Entropy:
             return np.asarray(s + 1.0)
         if alpha == 1.5:
             return np.asarray(np.square(s + 1.0))
-        with np.errstate(divide="ignore"):  # near α = 1 a power of `s + 1` loses digits
+        with np.errstate(divide="ignore"):  # near α = 1 a power of `s + 1` would lose digits
             return np.asarray(np.exp(np.log1p(s) / (alpha - 1.0)))
 
     def phi(self, r: Array) -> Array:
@@ -122,17 +122,17 @@ def find_tau(theta: Array, q0: Array, alpha: float, guess: float = np.nan) -> tu
     compares methods).
     """
     entropy, power = Entropy(alpha), alpha - 1.0
-    alone = (theta - np.expm1(-power * np.log(q0)) / power).max(axis=0)
-    low = np.maximum((q0 * theta).sum(axis=0) / q0.sum(), alone)
+    single = (theta - np.expm1(-power * np.log(q0)) / power).max(axis=0)
+    low = np.maximum((q0 * theta).sum(axis=0) / q0.sum(), single)
     tau = np.where((low <= guess) & (guess < theta.max(axis=0) + 1.0 / power), guess, low)
-    close = 1e-9 if alpha <= 1.5 else 0.0  # the error left is this squared, while the curvature is bounded
+    close = 1e-9 if alpha <= 1.5 else 0.0  # the remaining error is the square of this, for a bounded curvature
     for turn in range(200):
         ratio = entropy.ratio(theta, tau)
         total, slope = (q0 * ratio).sum(axis=0), entropy.curvature(ratio, q0).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.where(slope > 0.0, -total * np.expm1(-power * np.log(total)) / (power * slope), low - tau)
         new = np.maximum(tau + step, low)
-        ended = (new == tau) | np.isnan(new) | ((turn > 0) & (step <= 0.0))  # only rounding is left
+        ended = (new == tau) | np.isnan(new) | ((turn > 0) & (step <= 0.0))  # only rounding remains
         tau = np.where(ended, tau, new)
         if np.all(ended | (np.abs(step) <= close)):
             break
@@ -144,8 +144,8 @@ def _number(value: Any) -> Any:
     return value if np.ndim(value) else float(value)
 
 
-ORDERS = (1.0, 1.25, 1.5, 2.0)  # to try
-FLOOR = 1e-3  # share of the constant model
+ORDERS = (1.0, 1.25, 1.5, 2.0)  # candidates
+FLOOR = 1e-3  # share of the null model
 FOLDS = 5
 
 

@@ -35,11 +35,11 @@ class Penalty(ABC):
     zero).
     """
 
-    code: int  # how kernels know it
-    sparse = False  # whether optimal weights can be exactly zero one by one
-    free = False  # whether there is none, so that expectations must match
-    by_weight = True  # whether it is a sum over single weights
-    inverse: Array | None = None  # of its curvature, where that is a matrix which does not depend on the weights
+    code: int  # code in kernels
+    sparse = False  # True if single optimal weights can be exactly zero
+    free = False  # True without a penalty: expectations must match exactly
+    by_weight = True  # True for a sum over single weights
+    inverse: Array | None = None  # inverse of its curvature, if that is a constant matrix
 
     def __init__(self, beta: Array) -> None:
         self.beta = np.asarray(beta, dtype=np.float64)
@@ -265,7 +265,7 @@ class Mahalanobis(Penalty):
             raise ValueError(f"correlation has shape {correlation.shape}, expected one row for each of {beta.size} β")
         root = np.sqrt(self.beta)
         self.matrix = correlation * np.outer(root, root)
-        # By way of the correlations, which are of unit size whatever the β.
+        # Invert the correlations, which are of unit size for any β.
         self.inverse = np.linalg.inv(correlation) / np.outer(root, root)
 
     def value(self, lam: Array) -> float:
@@ -337,7 +337,7 @@ def _xlogx(x: Array) -> Array:
 
 _PLAIN: dict[str, type[Penalty]] = {"none": NoPenalty, "l1": L1, "l2": L2, "l2sq": L2Squared}
 BY_WEIGHT = ("none", "l1", "smoothed_l1", "l2", "l2sq", "elastic")
-"""Penalties that class models have too, and that SUMMET and PLUMMET can change one weight at a time under."""
+"""Penalties that class models, SUMMET and PLUMMET support."""
 PENALTIES = (*BY_WEIGHT, "mahalanobis", "lp")
 
 

@@ -24,11 +24,11 @@ from sdm.progress.telling import StepCount
 from sdm.types import Array
 
 LAMBDAS = (0.1, 0.05, 0.025)
-# What to try by default: λ for each β, which is meant over the square root of the number of presences.
+# Default candidates: λ for each β, which is divided by the square root of the number of presences.
 PATHS = {2.0: (0.05, 0.025), 1.0: (0.1, 0.05), 0.3: (0.1,)}
-WORSE, FAR = 0.05, 0.15  # nats above the best of a path, twice in a row or once, that end it
-CLEARLY = 2.0  # standard errors above the best that leave a setting out of the next repeat
-ROUNDS = 40  # a choice needs no more: held-out losses differ by far more than the gap
+WORSE, FAR_WORSE = 0.05, 0.15  # nats above the best that end a path: twice in a row, or once
+CLEARLY = 2.0  # standard errors above the best that exclude a setting from the next repeat
+ROUNDS = 40  # sufficient for a choice: held-out losses differ by far more than the gap
 GAP = 3e-3
 
 Key = tuple[float, float]
@@ -38,8 +38,10 @@ Fit = tuple[Growth, Solution]
 
 @dataclass(frozen=True)
 class PenaltySetting:
-    """One choice of λ and β, with its held-out loss (relative to the base measure, in nats) and that of its parts: the
-    records, each with its mean over the repeats, or for classes the folds."""
+    """A choice of λ and β, with its held-out loss relative to the base measure, in nats.
+
+    `losses` are the losses of the parts: of records (means over the repeats), or of folds for classes.
+    """
 
     lam: float
     beta: float
@@ -56,7 +58,7 @@ class PenaltyFold:
     there than on the map, which would disfavour concentrated models.
     """
 
-    held: NDArray[np.int64]
+    held_out: NDArray[np.int64]
     begin: Callable[[float, float], Growth]
     n_background: int
 
@@ -80,13 +82,13 @@ class HeldOutLosses:
     def best(self) -> Key:
         """Return the setting with the lowest loss among the settings in every repeat."""
         most = max(map(len, self.of.values()))
-        left = [key for key, repeats in self.of.items() if len(repeats) == most]
-        return min(left, key=lambda key: self._mean(self.of[key])[0])
+        complete = [key for key, repeats in self.of.items() if len(repeats) == most]
+        return min(complete, key=lambda key: self._mean(self.of[key])[0])
 
     def may_win(self, key: Key, best: Key) -> bool:
         """Return whether a setting may be better than the best, by their differences on the same records."""
-        behind, error, _ = self._mean([mine - theirs for mine, theirs in zip(self.of[key], self.of[best])])
-        return behind <= CLEARLY * error
+        excess, error, _ = self._mean([loss - best_loss for loss, best_loss in zip(self.of[key], self.of[best])])
+        return excess <= CLEARLY * error
 
     def last(self, key: Key) -> float:
         """Return a setting's loss in its last repeat."""
@@ -94,10 +96,10 @@ class HeldOutLosses:
 
     def _mean(self, repeats: Sequence[Array]) -> tuple[float, float, Array]:
         """Return the mean over records by their share of the sample, its standard error, and the records' means."""
-        known = ~np.isnan(repeats)
-        held = known.any(axis=0)
-        parts = np.sum(repeats, axis=0, where=known)[held] / known.sum(axis=0)[held]
-        share = self.share[held] / self.share[held].sum()
+        valid = ~np.isnan(repeats)
+        used = valid.any(axis=0)
+        parts = np.sum(repeats, axis=0, where=valid)[used] / valid.sum(axis=0)[used]
+        share = self.share[used] / self.share[used].sum()
         mean, n = float(share @ parts), parts.size
         return mean, float(np.sqrt(share**2 @ (parts - mean) ** 2 * n / max(n - 1, 1))), parts
 
@@ -117,19 +119,19 @@ def search_penalties(
     chosen.
     """
     losses = HeldOutLosses(sample)
-    left = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
-    fits = StepCount(progress, "penalties", _fits(repeats, left, optional))
+    todo = {beta: sorted(paths[beta], reverse=True) for beta in sorted(paths, reverse=True)}
+    fits = StepCount(progress, "penalties", _fits(repeats, todo, optional))
     for k, folds in enumerate(repeats):
-        fits.remain(_fits(repeats[k:], left, optional))
+        fits.remain(_fits(repeats[k:], todo, optional))
         ordinary: list[Fit | None] = [None] * len(folds)
         if optional:
             ordinary = _try(folds, FINITE_ONLY, ordinary, losses, fits)
-        for beta, path in left.items():
-            left[beta] = _follow(folds, path, beta, ordinary, losses, fits)
+        for beta, path in todo.items():
+            todo[beta] = _follow(folds, path, beta, ordinary, losses, fits)
         best = losses.best()
         if best == FINITE_ONLY:
             break
-        left = {beta: [lam for lam in path if losses.may_win((lam, beta), best)] for beta, path in left.items()}
+        todo = {beta: [lam for lam in path if losses.may_win((lam, beta), best)] for beta, path in todo.items()}
     fits.end()
     tried = {(setting.lam, setting.beta): setting for setting in losses.settings()}
     chosen = tried[losses.best()]
@@ -159,7 +161,7 @@ def _follow(
         loss = losses.last((lam, beta))
         worse = worse + 1 if loss > lowest + WORSE else 0
         lowest = min(lowest, loss)
-        if worse == 2 or loss > lowest + FAR:
+        if worse == 2 or loss > lowest + FAR_WORSE:
             fits.total -= (len(lambdas) - len(tried)) * len(folds)
             break
     return tried
@@ -178,21 +180,21 @@ def _try(
             growth.adopt(before[0].grown)
             start = before[1].weights
         solution = solve_structural(growth, start=start, tolerance=GAP, max_iterations=ROUNDS)
-        held_out[np.searchsorted(losses.cells, fold.held)] = _held_out(fold, growth, solution)
+        held_out[np.searchsorted(losses.cells, fold.held_out)] = _held_out(fold, growth, solution)
         fits.append((growth, solution))
         count.step()
     losses.of.setdefault(key, []).append(held_out)
     return fits
 
 
-def held_out_ratio(p: Array, q0: Array, held: NDArray[np.int64], n_background: int) -> Array:
+def held_out_ratio(p: Array, q0: Array, cells: NDArray[np.int64], n_background: int) -> Array:
     """Return the density of cells relative to the base measure, over the first `n_background` cells."""
-    return np.asarray(p[held] / q0[held] / (p[:n_background].sum() / q0[:n_background].sum()))
+    return np.asarray(p[cells] / q0[cells] / (p[:n_background].sum() / q0[:n_background].sum()))
 
 
 def _held_out(fold: PenaltyFold, growth: Growth, solution: Solution) -> Array:
     """Return the log loss of the held-out cells."""
-    ratio = held_out_ratio(solution.p, growth.domain.q0, fold.held, fold.n_background)
+    ratio = held_out_ratio(solution.p, growth.domain.q0, fold.held_out, fold.n_background)
     if growth.problem.entropy.alpha > 1.0:
         return floored_log_loss(ratio)
     with np.errstate(divide="ignore"):

@@ -21,17 +21,16 @@ _FLOOR = 0.001
 
 RULES = ("maxent", "maxnet", "deviation", "corollary7", *PENALTY_OF)
 TABULATED = ("maxent", "maxnet")
-"""The rules that take a number from the tables, which can be given in their place."""
+"""The rules with tables, whose values can be replaced."""
 
 TABLE_LETTERS = {"beta_lqp": "lqp", "beta_hinge": "h", "beta_threshold": "t", "beta_categorical": "c"}
-"""Parameters that stand in place of a number of the tables, and the letters of their feature classes."""
+"""Parameters that replace a value of the tables, and the letters of their feature classes."""
 TABLE_LIMITS = dict.fromkeys(TABLE_LETTERS, (-1e-300, np.inf, "a number of at least 0, or nothing for Maxent's table"))
-"""What these parameters may be."""
+"""Limits of these parameters."""
 
 
-def given_numbers(parameters: object) -> dict[str, float]:
-    """Return the numbers that stand in place of those of the tables, by the letter of their class, from an object with
-    such parameters."""
+def table_replacements(parameters: object) -> dict[str, float]:
+    """Return the values that replace entries of the tables, by class letter, from an object with such parameters."""
     return {
         letter: float(value)
         for name, letters in TABLE_LETTERS.items()
@@ -48,22 +47,23 @@ def penalty_weights(
     rule: str | float = "maxent",
     multiplier: float = 1.0,
     delta: float = 0.05,
-    given: Mapping[str, float] | None = None,
+    values: Mapping[str, float] | None = None,
     norm: float = 10.0,
 ) -> Array:
-    """Return `β_j` for every feature, times `multiplier`; `size` is the effective number of presences (`m`; with
-    weights Kish's).
+    """Return `β_j` for every feature, times `multiplier`; `size` is the effective number of presences `m` (Kish's).
 
-    The rules `maxent` and `maxnet` are the sample-size tables, as either program applies them. `deviation`: `σ̃_j/√m`,
-    so that the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8). These give at least 0.001, as Java Maxent
-    does: a feature that is constant at the presences would have no penalty, and its weight could grow without bound.
-    Random features, which no program has a table for, have the larger of the hinges' and the products'.
-    `corollary5` and so on: the settings of their results of these names at confidence `1 − delta`, some for weights of
-    a norm up to `norm` (`confidence`). A number: the same β for every feature.
-    `given` are numbers by class letter that stand in place of those of the tables.
+    - `maxent` and `maxnet`: the sample-size tables, as either program applies them.
+    - `deviation`: `σ̃_j/√m`, so the multiplier is the β₀ of Dudík, Phillips & Schapire (2007, §8).
+    - `corollary5` and so on: these results at confidence `1 − delta`, some for weights of a norm up to `norm`
+      (`confidence`).
+    - A number: the same β for every feature.
+
+    Tables and deviation give at least 0.001, as in Java Maxent. Otherwise a feature that is constant at the presences
+    would have no penalty, and its weight could be unbounded. Random features have no table in other programs; they get
+    the larger value of hinges and products. `values` replaces values of the tables, by class letter.
     """
     check_multiplier(multiplier)
-    if given and rule not in TABULATED:
+    if values and rule not in TABULATED:
         raise ConflictError(f"beta={rule!r}: numbers per feature class need {' or '.join(TABULATED)}")
     if isinstance(rule, (int, float)) and not isinstance(rule, bool):
         return np.full(features.size, float(rule) * multiplier)
@@ -76,7 +76,7 @@ def penalty_weights(
         return np.asarray(multiplier * np.maximum(deviation / np.sqrt(size), _FLOOR))
     if rule == "corollary7" or rule in PENALTY_OF:
         return multiplier * theory_weights(str(rule), features, deviation, size, delta, norm)
-    return multiplier * _tabulated(features, measure, deviation, size, rule, given or {})
+    return multiplier * _tabulated(features, measure, deviation, size, rule, values or {})
 
 
 def check_multiplier(multiplier: float) -> None:
@@ -94,18 +94,19 @@ def table_numbers(letters: Collection[str], m: float) -> dict[str, float]:
 
 
 def _tabulated(
-    features: FeatureSet, measure: Measure, deviation: Array, m: float, rule: str, given: Mapping[str, float]
+    features: FeatureSet, measure: Measure, deviation: Array, m: float, rule: str, values: Mapping[str, float]
 ) -> Array:
     """Return `table · s_j / √m` with the exceptions of each program."""
     sizes = np.diff(features.offsets)
     letters = [family.letter for family in features.families]
     heights = table_numbers(letters, m)
-    # Neither program has random features. They bend as hinges do, along combinations of variables as products have.
+    # Random features are not in either program. They are hinges along combinations of variables, which products also
+    # have.
     heights["r"] = max(heights["h"], float(np.interp(m, *_WITH_PRODUCT)))
-    heights |= given
+    heights |= values
     table = np.repeat([heights[letter] for letter in letters], sizes)
     spread = np.minimum(deviation, 0.5) if rule == "maxent" else deviation
-    hinges, thresholds = (np.repeat([letter in wanted for letter in letters], sizes) for wanted in ("hr", "t"))
+    hinges, thresholds = (np.repeat([letter in chosen for letter in letters], sizes) for chosen in ("hr", "t"))
     spread = np.where(hinges, np.maximum(spread, 1.0 / np.sqrt(m)), spread)
     beta = np.maximum(table * spread / np.sqrt(m), _FLOOR)
     if rule == "maxnet":

@@ -19,7 +19,7 @@ from sdm.maxent.entropy import Entropy, Gibbs
 from sdm.maxent.penalty import Penalty
 from sdm.types import Array
 
-# Below these sizes (weights; numbers in the features' matrix) a dense solve beats conjugate gradients.
+# Below these sizes (weights; numbers in the feature matrix) a dense solve is faster than conjugate gradients.
 DENSE_WEIGHTS = 700
 DENSE_NUMBERS = 25_000_000
 
@@ -48,7 +48,7 @@ class Problem:
     """
 
     classes = 1
-    """How many weights a feature has: the weights are in the order of classes, then features."""
+    """Number of weights of a feature; weights are sorted by class, then feature."""
 
     def __init__(
         self, features: FeatureSet, sample: Array, entropy: Entropy, penalty: Penalty, mu: Array | None = None

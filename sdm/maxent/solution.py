@@ -34,7 +34,7 @@ class Round:
 class Solution:
     """The weights, and the duality gap of their objective."""
 
-    status: str  # `converged`, `max_iterations`, `separable` or `stalled`; `message` spells it out
+    status: str  # `converged`, `max_iterations`, `separable` or `stalled`; see `message`
     weights: Array
     objective: float  # F(λ), minimised; the regularised gain is its negative
     gap: float  # upper bound on F(λ) − min F over the features of the problem, in nats

@@ -21,11 +21,11 @@ from sdm.maxent.penalty import L1
 from sdm.maxent.problem import Problem, State
 from sdm.types import Array
 
-# While the quick part of the search finds features with a violation of this many times their penalty, the gap cannot be
-# small, and the rest of the search would be wasted.
+# While the quick part of the search finds violations of this many times the penalty, the gap is large. Then the rest of
+# the search is skipped.
 ENOUGH = 1.1
-DRAWS = 50  # of random signs, for an estimate of a complexity
-SPARE = 60  # features without weight to keep at hand before looking which of them can go
+DRAWS = 50  # number of random signs for an estimate of a complexity
+SPARE = 60  # number of features without weight to keep before pruning
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Growth:
         penalty)`. Return the state over the new features, the largest `violation/penalty` of all proposals, and a mask
         of the previous features that remain. The mask is None if the problem is unchanged.
         """
-        kept = self._pruned(state)
+        keep = self._pruned(state)
         worst, violated = self._violated(state, rank, further=False)
         if worst < ENOUGH:
             worst_of_rest, rest = self._violated(state, rank, further=True)
@@ -113,28 +113,30 @@ class Growth:
         violated.sort(key=lambda item: -item[0])
         limit, added = limit if state.lam.size else 2 * limit, list[float]()
         for _, penalty, oracle, shape in violated:
-            if len(added) < limit and not self.grown.knows(oracle, shape):
+            if len(added) < limit and not self.grown.contains(oracle, shape):
                 self.grown.add(oracle, shape)
                 added.append(penalty)
-        if kept.all() and not added:
+        if keep.all() and not added:
             return state, worst, None
-        measured = self._rebuild(kept, added, state.p)
-        lam, eps = (v.reshape(self.problem.classes, -1)[:, kept] for v in (state.lam, state.eps))
+        measured = self._rebuild(keep, added, state.p)
+        lam, eps = (v.reshape(self.problem.classes, -1)[:, keep] for v in (state.lam, state.eps))
         lam = np.hstack([lam, np.zeros_like(measured)]).ravel()
-        return replace(state, lam=lam, eps=np.hstack([eps, measured]).ravel()), worst, kept
+        return replace(state, lam=lam, eps=np.hstack([eps, measured]).ravel()), worst, keep
 
     def _violated(
         self, state: State, rank: Callable[[float, float], float], further: bool
     ) -> tuple[float, list[tuple[float, float, Oracle, Shape]]]:
-        """Return the largest `violation/penalty` that the oracles find, quickly or further, and what can be added: its
-        rank, penalty, oracle and shape."""
+        """Return the largest `violation/penalty` of the oracles' proposals, and the candidates.
+
+        Each candidate has a rank, penalty, oracle and shape. `further` selects the second part of the search.
+        """
         worst, violated = 0.0, []
         for g in self.problem.masses(state.p - self.problem.sample):
             for oracle in self.oracles:
                 for proposal in oracle.propose_further(g) if further else oracle.propose_quickly(g):
                     penalty = self.family_penalty.of(oracle, proposal.shape.size)
                     worst = max(worst, proposal.violation / penalty)
-                    if proposal.violation > penalty and not self.grown.knows(oracle, proposal.shape):
+                    if proposal.violation > penalty and not self.grown.contains(oracle, proposal.shape):
                         violated.append((rank(proposal.violation, penalty), penalty, oracle, proposal.shape))
         return worst, violated
 
@@ -151,7 +153,7 @@ class Growth:
             self._most = self.grown.size + SPARE
         return keep
 
-    def _rebuild(self, kept: NDArray[np.bool_], added: Sequence[float], p: Array | None = None) -> Array:
+    def _rebuild(self, keep: NDArray[np.bool_], added: Sequence[float], p: Array | None = None) -> Array:
         """Make the problem of the remaining and the new features, with the penalties `added` of the new ones.
 
         Return `p[f] − π̃[f]` of the new features, in one row per class.
@@ -162,8 +164,8 @@ class Growth:
             return np.array([self.grown.expectations(self.domain.measure(mass), first) for mass in old.masses(p)])
 
         mu = measured(old.sample)
-        beta = np.hstack([self.beta.reshape(old.classes, -1)[:, kept], np.tile(added, (old.classes, 1))])
-        mu_all = np.hstack([old.mu.reshape(old.classes, -1)[:, kept], mu])
+        beta = np.hstack([self.beta.reshape(old.classes, -1)[:, keep], np.tile(added, (old.classes, 1))])
+        mu_all = np.hstack([old.mu.reshape(old.classes, -1)[:, keep], mu])
         features = FeatureSet(self.domain, [*self._finite.families, self.grown])
         self.problem = old.over(features, L1(beta.ravel()), mu_all.ravel())
         return mu if p is None else measured(p) - mu

@@ -29,18 +29,18 @@ class ClassModel(FeatureModel):
     of_species: ClassVar[bool] = False
     scales: ClassVar[tuple[str, ...]] = ("probability",)
     archive: ClassVar[Archive] = Archive("sdm-classes", 1, "model.json", "class model")
-    own_arrays: ClassVar[tuple[str, ...]] = ("intercept", "weights")
-    own_values: ClassVar = {"classes": tuple, "alpha": float}
+    kind_arrays: ClassVar[tuple[str, ...]] = ("intercept", "weights")
+    kind_values: ClassVar = {"classes": tuple, "alpha": float}
 
-    classes: tuple[Label, ...]  # the labels, in the order of all arrays
+    classes: tuple[Label, ...]  # labels, in the order of all arrays
     variables: tuple[ModelVariable, ...]
     intercept: Array  # (C,)
-    terms: Terms  # the column of weights in it is not used
+    terms: Terms  # their column of weights is not used
     shapes: Shapes  # trees, monomials and ridges
-    weights: Array  # (C, T + S): of the terms, then the trees, then the monomials, then the ridges
+    weights: Array  # (C, T + S): weights of the terms, trees, monomials and ridges, in this order
     alpha: float = 1.0  # order of the entropy: 1 is softmax, 2 sparsemax
-    meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
-    reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
+    meta: dict[str, Any] = field(default_factory=dict)  # origin of the model; JSON values only
+    reference: Reference | None = field(default=None, repr=False)  # training environment
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -51,8 +51,8 @@ class ClassModel(FeatureModel):
     def codes(self) -> dict[str, int]:
         """Return the values of the classes in their raster, if it has names for them."""
         stored = self.meta.get("codes")
-        known = stored.items() if isinstance(stored, dict) else ()
-        return {str(label): code for label, code in known if isinstance(code, int) and label in self.labels}
+        pairs = stored.items() if isinstance(stored, dict) else ()
+        return {str(label): code for label, code in pairs if isinstance(code, int) and label in self.labels}
 
     @property
     def shares(self) -> Array | None:
@@ -67,8 +67,8 @@ class ClassModel(FeatureModel):
     @property
     def colours(self) -> list[Colour]:
         """Return the colour of every class: from the training raster, else from the palette."""
-        known = recorded_colours(self.meta)
-        return [known.get(label, colour) for label, colour in zip(self.labels, palette(len(self.labels)))]
+        recorded = recorded_colours(self.meta)
+        return [recorded.get(label, colour) for label, colour in zip(self.labels, palette(len(self.labels)))]
 
     @cached_property
     def compiled(self) -> tuple[Compiled, ...]:
@@ -78,9 +78,9 @@ class ClassModel(FeatureModel):
 
     def _of_class(self, c: int) -> tuple[Terms, Shapes]:
         """Return the terms and shapes with a nonzero weight in a class."""
-        own, rest = np.split(self.weights[c], [len(self.terms)])
-        used = np.flatnonzero(own)
-        return self.terms.take(used, own[used]), self.shapes.take_used(rest)
+        weights, shape_weights = np.split(self.weights[c], [len(self.terms)])
+        used = np.flatnonzero(weights)
+        return self.terms.take(used, weights[used]), self.shapes.take_used(shape_weights)
 
     def scores(self, x: Any, clamp: bool = True) -> Array:
         """Return the scores `θ_c(x)`, one row per class; NaN where a value is missing."""

@@ -7,12 +7,12 @@ from typing import Any
 
 from sdm.types import Colour
 
-# Colours that most people can tell apart, then hues at equal distances.
+# Colours that most people can distinguish, then equally spaced hues.
 FIRST = (
     *("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#8c564b", "#e69f00", "#332288", "#88ccee"),
     *("#44aa99", "#117733", "#999933", "#ddcc77", "#cc6677", "#882255"),
 )
-# Ramps of maps, from low to high: of suitability, of how undecided or uncertain it is, and to both sides of zero.
+# Colour ramps of maps, from low to high: suitability, uncertainty, and diverging around zero.
 VIRIDIS = (
     "440154", "481a6c", "472f7d", "414487", "39568c", "31688e", "2a788e", "23888e",
     "1f988b", "22a884", "35b779", "54c568", "7ad151", "a5db36", "d2e21b", "fde725",
@@ -43,15 +43,15 @@ def read_colour(text: str) -> Colour:
 
 def ramp_colour(ramp: Sequence[str], share: float) -> Colour:
     """Return the colour at a share, from 0 to 1, of a ramp."""
-    place = min(max(share, 0.0), 1.0) * (len(ramp) - 1)
-    k = min(int(place), len(ramp) - 2)
+    position = min(max(share, 0.0), 1.0) * (len(ramp) - 1)
+    k = min(int(position), len(ramp) - 2)
     low, high = (bytes.fromhex(ramp[i]) for i in (k, k + 1))
-    red, green, blue = (round(a + (b - a) * (place - k)) for a, b in zip(low, high))
+    red, green, blue = (round(a + (b - a) * (position - k)) for a, b in zip(low, high))
     return red, green, blue
 
 
 def recorded_colours(meta: Mapping[str, Any]) -> dict[str, Colour]:
     """Return the colours of classes in the metadata of a model, by label; invalid colours are ignored."""
-    known = meta.get("colours")
-    words = known.items() if isinstance(known, dict) else ()
-    return {str(label): read_colour(text) for label, text in words if isinstance(text, str) and HEX.fullmatch(text)}
+    stored = meta.get("colours")
+    pairs = stored.items() if isinstance(stored, dict) else ()
+    return {str(label): read_colour(text) for label, text in pairs if isinstance(text, str) and HEX.fullmatch(text)}

@@ -44,11 +44,11 @@ class FittedJoint(FittedModel):
     features: SiteFeatures
     species: tuple[str, ...]
     forest: Forest
-    weights: Array  # (size,), as the variance
+    weights: Array  # (size,), like the variance
     variance: Array
-    scale: float  # multiplies the scores of a max-margin model before they become probabilities; one for a CRF
-    meta: dict[str, Any] = field(default_factory=dict)  # how the model came about; JSON values only
-    reference: Reference | None = field(default=None, repr=False)  # the environment that it was fitted to
+    scale: float  # factor of a max-margin model's scores before they become probabilities; one for a CRF
+    meta: dict[str, Any] = field(default_factory=dict)  # origin of the model; JSON values only
+    reference: Reference | None = field(default=None, repr=False)  # training environment
     random: RandomEffect | None = None
 
     @cached_property
@@ -67,24 +67,24 @@ class FittedJoint(FittedModel):
         `levels` are the levels of the random effect, one per site, by default from a column of `x`. Without a level, or
         for a new one, the mean of the levels is used.
         """
-        unary, table, states, whole = self._scores(x, known, clamp, levels)
+        unary, table, states, complete = self._scores(x, known, clamp, levels)
         out = np.full(states.shape, -1, dtype=np.int8)
-        out[whole] = maximise(self.forest, unary, table, states[whole])[0]
+        out[complete] = maximise(self.forest, unary, table, states[complete])[0]
         return out
 
     def predict_proba(self, x: Any, known: Any = None, clamp: bool = True, levels: Any = None) -> Array:
         """Return every species' marginal, NaN where a variable is missing; parameters as for `predict`."""
-        unary, table, states, whole = self._scores(x, known, clamp, levels)
+        unary, table, states, complete = self._scores(x, known, clamp, levels)
         out = np.full(states.shape, np.nan)
-        out[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
+        out[complete] = marginals(self.forest, self.scale * unary, self.scale * table, states[complete]).nodes
         return out
 
     def predict_both(self, x: Any, known: Any = None, clamp: bool = True) -> tuple[NDArray[np.int8], Array]:
         """Return the results of `predict` and `predict_proba` from one evaluation of the features."""
-        unary, table, states, whole = self._scores(x, known, clamp, None)
+        unary, table, states, valid = self._scores(x, known, clamp, None)
         labels, probability = np.full(states.shape, -1, dtype=np.int8), np.full(states.shape, np.nan)
-        labels[whole] = maximise(self.forest, unary, table, states[whole])[0]
-        probability[whole] = marginals(self.forest, self.scale * unary, self.scale * table, states[whole]).nodes
+        labels[valid] = maximise(self.forest, unary, table, states[valid])[0]
+        probability[valid] = marginals(self.forest, self.scale * unary, self.scale * table, states[valid]).nodes
         return labels, probability
 
     def communities(
@@ -94,15 +94,15 @@ class FittedJoint(FittedModel):
 
         The result is None where a variable is missing. Parameters are as for `predict`.
         """
-        unary, table, states, whole = self._scores(x, known, clamp, levels)
-        found = iter(possible_communities(self.forest, self.scale * unary, self.scale * table, states[whole]))
-        return [next(found) if there else None for there in whole]
+        unary, table, states, valid = self._scores(x, known, clamp, levels)
+        results = iter(possible_communities(self.forest, self.scale * unary, self.scale * table, states[valid]))
+        return [next(results) if is_valid else None for is_valid in valid]
 
     def log_odds(self, x: Any, levels: Any = None) -> Array:
         """Return every species' log-odds without the other species; for a model without edges these are its
         log-odds."""
-        own = self.discriminant.unary(self.weights, self.features.evaluate(self.encode(x)))
-        return self.scale * (own + self.level_offsets(x, len(own), levels))
+        unary = self.discriminant.unary(self.weights, self.features.evaluate(self.encode(x)))
+        return self.scale * (unary + self.level_offsets(x, len(unary), levels))
 
     def log_loss(self, x: Any, labels: Any, levels: Any = None) -> float:
         """Return the mean of `−ln p(y | x)` over sites; unknown labels are negative or NaN."""
@@ -110,8 +110,8 @@ class FittedJoint(FittedModel):
         if not isinstance(labels, np.ndarray) or labels.dtype != np.int8:
             labels = read_labels(labels, self.species, values.shape[0])
         sites = LabelledSites(self.features.evaluate(values), labels)
-        own = self.discriminant.unary(self.weights, sites.x) + self.level_offsets(x, sites.n, levels)
-        unary, table = self.scale * own, self.scale * self.discriminant.table(self.weights)
+        scaled = self.discriminant.unary(self.weights, sites.x) + self.level_offsets(x, sites.n, levels)
+        unary, table = self.scale * scaled, self.scale * self.discriminant.table(self.weights)
         log_partition = marginals(self.forest, unary, table, sites.states).log_partition
         return float(np.mean(log_partition - scores(self.forest, unary, table, labels)))
 
@@ -129,24 +129,24 @@ class FittedJoint(FittedModel):
     def _scores(self, x: Any, known: Any, clamp: bool, levels: Any) -> tuple[Array, Array, States, NDArray[np.bool_]]:
         values = self.encode(x)
         states = as_states(known, (values.shape[0], len(self.species)), self.species)
-        whole: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
-        unary = self.discriminant.unary(self.weights, self.features.evaluate(values[whole], clamp))
+        complete: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=1))
+        unary = self.discriminant.unary(self.weights, self.features.evaluate(values[complete], clamp))
         offsets = self.level_offsets(x, len(values), levels)
-        unary += offsets[whole] if len(offsets) == len(whole) else offsets
-        return unary, self.discriminant.table(self.weights), states, whole
+        unary += offsets[complete] if len(offsets) == len(complete) else offsets
+        return unary, self.discriminant.table(self.weights), states, complete
 
     @property
     def feature_names(self) -> list[str]:
         """Return readable names of the site features; the last one is the bias."""
-        known = self._titles() | {name: dict(enumerate(words)) for name, words in self.encoder.labels.items()}
-        labels = {self.encoder.names.index(name): named for name, named in known.items()}
+        by_name = self._titles() | {name: dict(enumerate(words)) for name, words in self.encoder.labels.items()}
+        labels = {self.encoder.names.index(name): codes for name, codes in by_name.items()}
         return [*self.features.raw_terms().names(self.encoder.names, labels), "bias"]
 
     def _titles(self) -> dict[str, dict[int, str]]:
         """Return the names of categories in the layers' files, by variable and code; invalid codes are ignored."""
         stored = self.meta.get("category_names")
-        known = stored.items() if isinstance(stored, dict) else ()
-        named = {name: codes for name, codes in known if name in self.encoder.categorical and isinstance(codes, dict)}
+        pairs = stored.items() if isinstance(stored, dict) else ()
+        named = {name: codes for name, codes in pairs if name in self.encoder.categorical and isinstance(codes, dict)}
         return {
             name: {int(code): str(text) for code, text in codes.items() if re.fullmatch(r"-?[0-9]{1,9}", str(code))}
             for name, codes in named.items()
@@ -171,8 +171,8 @@ class FittedJoint(FittedModel):
 
     @property
     def _deviation(self) -> Array:
-        known = self.variance if self.variance.size else np.zeros(self.weights.size)
-        return np.sqrt(np.where(known > 0, known, np.nan))
+        variance = self.variance if self.variance.size else np.zeros(self.weights.size)
+        return np.sqrt(np.where(variance > 0, variance, np.nan))
 
     @property
     def bands(self) -> tuple[str, ...]:
@@ -226,8 +226,8 @@ class FittedJoint(FittedModel):
         arrays = {name: getattr(self.features, name) for name in _FEATURES}
         arrays |= {"edges": self.forest.edges, "weights": self.weights, "variance": self.variance}
         if self.random is not None:
-            own = {"column": self.random.column, "levels": list(self.random.levels), "spread": self.random.spread}
-            header |= {"random": own, "version": self.archive.newest}
+            effect = {"column": self.random.column, "levels": list(self.random.levels), "spread": self.random.spread}
+            header |= {"random": effect, "version": self.archive.newest}
             arrays |= dict(zip(_RANDOM, (self.random.effect, self.random.variance)))
         return header, {**arrays, **term_arrays(self.features.terms)}
 
@@ -242,9 +242,9 @@ class FittedJoint(FittedModel):
         features = SiteFeatures(read_terms(arrays), **{name: arrays[name] for name in _FEATURES})
         forest = Forest(len(species), forest_of_edges(arrays["edges"].tolist(), species).edges)
         weights, variance, random = arrays["weights"], arrays["variance"], None
-        if own := header.get("random"):
-            effect, known = (arrays[name] for name in _RANDOM)
-            random = RandomEffect(str(own["column"]), texts(own["levels"]), effect, known, float(own["spread"]))
+        if entry := header.get("random"):
+            effect, squares = (arrays[name] for name in _RANDOM)
+            random = RandomEffect(str(entry["column"]), texts(entry["levels"]), effect, squares, float(entry["spread"]))
         shape = (encoder, features, species, forest)
         model = cls(*shape, weights, variance, float(header["scale"]), header["meta"], random=random)
         model._check()

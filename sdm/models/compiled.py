@@ -29,17 +29,17 @@ from sdm.features.terms import (
 )
 from sdm.types import AnyArray, Array
 
-BLOCK = 16_384  # cells at a time of columns that are not rows of one array of double precision
-_CHUNK = 256  # cells that are scored together: their values stay in the fastest cache
-_FEW = 4  # segments that are computed for all of a chunk's cells rather than looked for cell by cell
+BLOCK = 16_384  # cells per block of columns that are not rows of one array of double precision
+_CHUNK = 256  # cells that are scored together: their values fit into the fastest cache
+_FEW = 4  # segments that are computed for all cells of a chunk, instead of a search per cell
 
 
 @dataclass(frozen=True)
 class CompiledCurve:
     """The additive effect of one continuous variable: `a + (x − x0)(b + c (x − x0))` on each segment.
 
-    Segment `s` holds the values from `breaks[s − 1]` (included) to `breaks[s]`; `first[g]` is the first segment that a
-    value in grid cell `g` can be in, the grid being `(x − origin) · inverse`.
+    Segment `s` contains the values from `breaks[s − 1]` (included) to `breaks[s]`. The grid of a value is `(x − origin)
+    · inverse`, and `first[g]` is the first possible segment of values in grid cell `g`.
     """
 
     breaks: Array
@@ -86,13 +86,13 @@ class Compiled:
         """Return `λ·f(x)` for cells with one array per variable; NaN for missing values."""
         theta = np.zeros(len(columns[0]))
         lo, hi = self._limits(clamp)
-        for x, some in self._blocks(columns):
-            _score(x, lo, hi, clamp, theta[some], *self._tables, *self._products)
-            for v, least, weight in self._dips if clamp else ():  # squares below the least one of the training range
+        for x, block in self._blocks(columns):
+            _score(x, lo, hi, clamp, theta[block], *self._tables, *self._products)
+            for v, least, weight in self._dips if clamp else ():  # squares below the minimum of the training range
                 if (near := np.flatnonzero(np.square(x[v]) < least)).size:
-                    theta[some][near] += weight * (least - x[v][near] ** 2)
+                    theta[block][near] += weight * (least - x[v][near] ** 2)
             if self.shapes is not None:
-                self.shapes.add_scores(x, clamp, theta[some])
+                self.shapes.add_scores(x, clamp, theta[block])
         return theta
 
     def contribution(self, v: int, x: Array, clamp: bool = True) -> Array:
@@ -111,8 +111,8 @@ class Compiled:
             yield columns, slice(0, n)
             return
         for first in range(0, n, BLOCK):
-            some = slice(first, min(first + BLOCK, n))
-            yield np.array([column[some] for column in columns], dtype=np.float64), some
+            block = slice(first, min(first + BLOCK, n))
+            yield np.array([column[block] for column in columns], dtype=np.float64), block
 
     def _limits(self, clamp: bool) -> tuple[Array, Array]:
         """Return the ranges of the variables."""
@@ -130,14 +130,14 @@ def _tables(
     empty = np.empty(0)
     none = CompiledCurve(empty, empty, empty, empty, empty, 0.0, 0.0, np.empty(0, dtype=np.int32))
     listed = [curve or none for curve in curves]
-    known = [each or (empty, empty) for each in classes]
-    sizes = [[len(curve.x0), len(curve.first), len(values)] for curve, (values, _) in zip(listed, known)]
+    by_code = [each or (empty, empty) for each in classes]
+    sizes = [[len(curve.x0), len(curve.first), len(values)] for curve, (values, _) in zip(listed, by_code)]
     starts = np.vstack([np.zeros((1, 3), dtype=np.int64), np.cumsum(np.array(sizes, dtype=np.int64), axis=0)])
-    breaks = [np.append(curve.breaks, np.inf)[: len(curve.x0)] for curve in listed]  # the last has no end
+    breaks = [np.append(curve.breaks, np.inf)[: len(curve.x0)] for curve in listed]  # the last segment has no end
     segments = [np.concatenate([getattr(curve, name) for curve in listed]) for name in ("x0", "a", "b", "c")]
     grids = np.array([[curve.origin, curve.inverse] for curve in listed])
     first = np.concatenate([curve.first for curve in listed]).astype(np.int32)
-    values, weights = (np.concatenate([each[k] for each in known]) for k in (0, 1))
+    values, weights = (np.concatenate([each[k] for each in by_code]) for k in (0, 1))
     return starts, np.concatenate(breaks), *segments, grids, first, values, weights
 
 
@@ -150,7 +150,7 @@ def _compile_curve(terms: Terms, members: NDArray[np.int64], low: float) -> Comp
     for j in members:
         w, kind = terms.weight[j], int(terms.kind[j])
         lo, hi, knot = terms.lo[j], terms.hi[j], terms.knot[j]
-        after = np.concatenate([[False], breaks >= knot])  # the first segment is left of every knot
+        after = np.concatenate([[False], breaks >= knot])  # the first segment is below every knot
         if kind == LINEAR:
             a += w * (x0 - lo) / (hi - lo)
             b += w / (hi - lo)
@@ -189,17 +189,17 @@ def _score(  # type: ignore[no-untyped-def]
     one, other, centre, low, slope, weight,
 ):  # fmt: skip
     """theta[i] = the score of the cell `x[:, i]`; NaN where a value is missing."""
-    u, part, gone = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
+    u, part, missing_count = np.empty((x.shape[0], _CHUNK)), np.empty(_CHUNK), np.empty(_CHUNK)
     for begin in range(0, theta.size, _CHUNK):
-        m, missing = min(theta.size - begin, _CHUNK), 0
+        m, empty = min(theta.size - begin, _CHUNK), 0
         t = part
         for i in range(m):
-            t[i] = gone[i] = 0.0
+            t[i] = missing_count[i] = 0.0
         for v in range(x.shape[0]):
-            _hold(x[v, begin : begin + m], lo[v], hi[v], u[v, :m], gone[:m])
+            _hold(x[v, begin : begin + m], lo[v], hi[v], u[v, :m], missing_count[:m])
         for i in range(m):
-            missing += gone[i] > 0.0
-        for v in range(x.shape[0] if missing < m else 0):
+            empty += missing_count[i] > 0.0
+        for v in range(x.shape[0] if empty < m else 0):
             row = u[v, :m]
             s, e = starts[v, 0], starts[v + 1, 0]
             if e > s:
@@ -208,20 +208,20 @@ def _score(  # type: ignore[no-untyped-def]
             elif starts[v + 1, 2] > starts[v, 2]:
                 s, e = starts[v, 2], starts[v + 1, 2]
                 _add_classes(row, classes[s:e], weights[s:e], t)
-        for k in range(weight.size if missing < m else 0):
+        for k in range(weight.size if empty < m else 0):
             p, q = one[k], other[k]
             _add_product(u[p, :m], u[q, :m], centre[p], centre[q], low[k], slope[k], weight[k], clamp, t)
         for i in range(m):
-            theta[begin + i] = np.nan if gone[i] > 0.0 else t[i]
+            theta[begin + i] = np.nan if missing_count[i] > 0.0 else t[i]
 
 
 @jit
-def _hold(x, lo, hi, out, gone):  # type: ignore[no-untyped-def]
+def _hold(x, lo, hi, out, missing_count):  # type: ignore[no-untyped-def]
     """Limit values to a range and count missing ones, which become zero."""
     for i in range(x.size):
-        known = x[i] == x[i]
-        out[i] = min(max(x[i], lo), hi) if known else 0.0
-        gone[i] += 0.0 if known else 1.0
+        present = x[i] == x[i]
+        out[i] = min(max(x[i], lo), hi) if present else 0.0
+        missing_count[i] += 0.0 if present else 1.0
 
 
 @jit
@@ -229,7 +229,7 @@ def _segment(u, breaks, origin, inverse, first):  # type: ignore[no-untyped-def]
     """Return the segment of a value; the last break is infinite."""
     last = first.size - 1
     g = (u - origin) * inverse
-    s = first[last if g > last else int(g) if g > 0 else 0]  # 0 if g is NaN, too
+    s = first[last if g > last else int(g) if g > 0 else 0]  # 0 also if g is NaN
     while s < breaks.size - 1 and u >= breaks[s]:
         s += 1
     return s
@@ -278,12 +278,12 @@ def _add_curve(x, breaks, x0, a, b, c, origin, inverse, first, theta):  # type: 
 @jit
 def _add_classes(x, values, weights, theta):  # type: ignore[no-untyped-def]
     """theta[i] += the weight of x's category; zero for categories without a weight."""
-    known, weight = np.nan, 0.0
+    previous, weight = np.nan, 0.0
     for i in range(x.size):
-        if x[i] != known:  # neighbours are mostly of one class
-            known = x[i]
-            at = np.searchsorted(values, known)
-            weight = weights[at] if at < values.size and values[at] == known else 0.0
+        if x[i] != previous:  # neighbours mostly have the same category
+            previous = x[i]
+            position = np.searchsorted(values, previous)
+            weight = weights[position] if position < values.size and values[position] == previous else 0.0
         theta[i] += weight
 
 

@@ -10,11 +10,11 @@ from sdm.models.presence import ValueModel
 from sdm.novelty.reference import TrainingRange
 from sdm.types import AnyArray, Array
 
-# Variables are held at the limits of their ranges; or are not; or nothing is predicted there; or the clamped prediction
-# is less by its difference from the free one (Java Maxent's fade by clamping); or the lower one of both is taken (its
-# minimum clamping).
+# clamp: variables are limited to their training ranges. free: they are not. none: no prediction outside. fade: the
+# clamped prediction minus its difference from the free one (Java Maxent's fade by clamping). lower: the smaller of both
+# (Java Maxent's minimum clamping).
 EXTRAPOLATIONS = ("clamp", "free", "none", "fade", "lower")
-BOTH = ("fade", "lower")  # those that need the clamped and the free prediction
+BOTH = ("fade", "lower")  # methods that need the clamped and the free prediction
 
 
 def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> None:
@@ -22,8 +22,8 @@ def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> Non
     expect_one_of("extrapolation", word, known)
 
 
-def known_range(model: FittedModel | ValueModel) -> TrainingRange:
-    """Return the training range of a model; raise if its file does not say."""
+def required_range(model: FittedModel | ValueModel) -> TrainingRange:
+    """Return the training range of a model; raise if its file does not contain it."""
     if model.training_range is None:
         raise OptionError(
             "the model lacks its training range: fit it again, or use another --extrapolation",
@@ -39,10 +39,12 @@ def extrapolated(
     columns: Sequence[AnyArray],
     extrapolation: str,
 ) -> Array:
-    """Return predictions (last axis: points) as they are to be where variables are outside their ranges: `values` are
-    the predictions, free for ``free`` and else clamped, and `free` computes those without clamping."""
+    """Return predictions (last axis: points) with the extrapolation method applied outside the training ranges.
+
+    `values` are unclamped predictions for ``free``, else clamped ones. `free` computes the unclamped predictions.
+    """
     if extrapolation == "none":
-        return np.where(known_range(model).outside(columns), np.nan, values)
+        return np.where(required_range(model).outside(columns), np.nan, values)
     if extrapolation == "fade":
         return np.maximum(values - np.abs(values - free()), 0.0)
     if extrapolation == "lower":

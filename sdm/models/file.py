@@ -20,23 +20,23 @@ KINDS = {
 }
 """The class of every format, imported when a file needs it."""
 JAVA = ".lambdas"
-"""How the names of Java Maxent's model files end."""
+"""The file extension of Java Maxent's models."""
 ENDINGS = (".npz", JAVA)
-"""How the names of model files end."""
+"""The file extensions of models."""
 
 
 def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-    """Write the file of a model of any kind: first beside its place, then moved there in one step.
+    """Write the file of a model of any kind atomically.
 
     Parameters
     ----------
     model : FittedModel
-        Of one species, of classes, of a group or of a community: `model_` of an estimator.
+        A model of one species, of classes, of a group or of a community: `model_` of an estimator.
     path : str or path
-        Such as ``oak.npz``; or ``oak.lambdas`` for Java Maxent, with the cumulative scale beside it in
-        ``oak_omission.csv``.
+        Such as ``oak.npz``; or ``oak.lambdas`` for Java Maxent, with the cumulative scale in ``oak_omission.csv`` in
+        the same folder.
     overwrite : bool
-        Whether a file that is there may be replaced.
+        If True, replace an existing file.
 
     Returns
     -------
@@ -46,7 +46,7 @@ def save_model(model: FittedModel, path: str | os.PathLike[str], *, overwrite: b
     Raises
     ------
     OutputError
-        If the file exists and `overwrite` is not set, the folder cannot be written, or a `.lambdas` file cannot hold
+        If the file exists and `overwrite` is False, the folder is not writable, or a `.lambdas` file cannot represent
         the model.
 
     Examples
@@ -77,32 +77,32 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
 
 def model_class(kind: str) -> type[FittedModel] | None:
     """Return the class of a kind of model; None for unknown kinds."""
-    return next((found for name in KINDS if (found := _class_of(name)).kind == kind), None)
+    return next((cls for name in KINDS if (cls := _class_of(name)).kind == kind), None)
 
 
 def _class_of(file_format: str) -> type[FittedModel]:
     module, name = KINDS[file_format]
-    found: type[FittedModel] = getattr(import_module(module), name)
-    return found
+    model_type: type[FittedModel] = getattr(import_module(module), name)
+    return model_type
 
 
 def load_model(path: str | os.PathLike[str]) -> FittedModel:
-    """Read a model file of any kind: of one species, of classes, or of several species together.
+    """Read a model file of any kind: one species, classes, a group or a community.
 
     Parameters
     ----------
     path : str or path
-        A file of sdm (.npz), or of Java Maxent (.lambdas).
+        A model file (.npz), or a file of Java Maxent (.lambdas).
 
     Returns
     -------
     FittedModel
-        The model. Where its kind is known, `Model.load` gives the type checker that kind.
+        The model. `Model.load` returns a more specific type for type checkers.
 
     Raises
     ------
     ModelFileError
-        If the file is missing, damaged, not a model, or was written by a newer version.
+        If the file is missing, damaged, not a model, or from a newer version.
 
     Examples
     --------
@@ -110,9 +110,9 @@ def load_model(path: str | os.PathLike[str]) -> FittedModel:
     >>> from sdm import Maxent, load_model
     >>> rng = np.random.default_rng(1)
     >>> x, y = rng.normal(size=(60, 2)), np.repeat([1, 0], [20, 40])
-    >>> place = os.path.join(tempfile.mkdtemp(), "model.npz")
-    >>> Maxent("l").fit(x, y).save(place)
-    >>> load_model(place).predict({"x1": [0.0], "x0": [1.0]}).shape
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.npz")
+    >>> Maxent("l").fit(x, y).save(path)
+    >>> load_model(path).predict({"x1": [0.0], "x0": [1.0]}).shape
     (1,)
     """
     if is_lambdas(path):

@@ -20,26 +20,28 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class GroupModel(FeatureModel):
-    """Axes that a group of species shares, and where each species is on them.
+    """Axes that a group of species shares, and the place of each species on them.
 
-    The score of species `s` is `places[:, s] · z + own[:, s] · φ`, with `φ` the features, centred and divided by their
-    deviation, and `z = axesᵀ φ` the axes. Over the sites of the fit every axis has mean 0 and deviation 1, and no two
-    are correlated; they come in the order of how much of the species' responses they explain.
+    The score of species `s` is `places[:, s] · z + own[:, s] · φ`, with the standardised features `φ` and the axes `z =
+    axesᵀ φ`. Over the sites of the fit every axis has mean 0 and standard deviation 1, and the axes are uncorrelated.
+    They are sorted by the share of the species' responses that they explain.
 
     Attributes
     ----------
     variables, terms, shapes
-        As those of a model of one species; the features have no weights of their own.
+        As in a model of one species; the features have no weights.
     centre, spread : (F,) arrays
-        Mean and deviation of the features over the sites.
+        Mean and standard deviation of the features over the sites.
     axes : (F, r) array
+        Weights of the standardised features in each axis.
     places : (r, S) array
-        Slopes of log density along the axes, in nats per deviation.
+        Slopes of log density along the axes, in nats per standard deviation.
     own : (F, S) array
-        What is each species' own; zero where the fit had no such part.
+        Species-specific parts; zero where the fit has none.
     species : tuple of str
+        Names of the S species.
     records : (S,) array
-        Records of each species (their effective number).
+        Effective number of records of each species.
     normaliser, entropy : (S,) arrays
         Constants of the output scales.
     explained : (r,) array
@@ -51,16 +53,16 @@ class GroupModel(FeatureModel):
     strength : float
         The `c` of the penalty on axes.
     penalty : float
-        The `μ` that it gave.
+        The resulting `μ`.
     """
 
     kind: ClassVar[str] = "group"
     called: ClassVar[str] = "model of a group of species"
     archive: ClassVar[Archive] = Archive("sdm-group", 1, "group.json", "group model")
-    own_arrays: ClassVar[tuple[str, ...]] = (
+    kind_arrays: ClassVar[tuple[str, ...]] = (
         *("centre", "spread", "axes", "places", "own", "records", "normaliser", "entropy", "explained", "ranges"),
     )
-    own_values: ClassVar = {
+    kind_values: ClassVar = {
         "species": texts,
         "n_domain": int,
         "strength": float,
@@ -107,7 +109,7 @@ class GroupModel(FeatureModel):
         return self.species.index(species)
 
     def weights_of(self, place: Array, own: Array | None = None) -> tuple[Terms, Shapes]:
-        """Return the features with the weights of a species at some place of the axes, and what is its own."""
+        """Return the features with the weights of a species at a place on the axes, with its specific part `own`."""
         weights = self.axes @ place + (0.0 if own is None else own)
         return with_weights(self.terms, self.shapes, weights / self.spread)
 
@@ -132,12 +134,12 @@ class GroupModel(FeatureModel):
     def scores_of(
         self, columns: Sequence[NDArray[np.floating]], place: Array, own: Array | None = None, clamp: bool = True
     ) -> Array:
-        """Return the scores of a species at some place of the axes, with what is its own, as its model has them."""
+        """Return the scores of a species at a place on the axes, with its specific part `own`, as in its model."""
         terms, shapes = self.weights_of(place, own)
         return Compiled(terms, *self.limits, shapes).scores(columns, clamp)
 
     def axis_effect(self, k: int, v: int, values: Array, clamp: bool = True) -> Array:
-        """Return what variable `v` alone adds to axis `k` at some values of it; products with others are left out."""
+        """Return the additive effect of variable `v` on axis `k` at `values`, without products."""
         return self._compiled[k][0].contribution(v, values, clamp)
 
     def column_values(
@@ -191,7 +193,7 @@ class GroupModel(FeatureModel):
     def to_file(self) -> tuple[Header, Arrays]:
         """Return the header and the arrays of a file."""
         header, arrays = super().to_file()
-        if not self.own.any():  # most groups have no such part, and it is as large as features times species
+        if not self.own.any():  # saves features × species values in most groups
             arrays["own"] = self.own[:, :0]
         return header, arrays
 
@@ -211,7 +213,7 @@ class GroupModel(FeatureModel):
             **{"axes": (features, rank), "places": (rank, species), "own": (features, species)},
             **{"explained": (rank,), "ranges": (rank, 2)},
         }
-        arrays = [getattr(self, name) for name in self.own_arrays]
+        arrays = [getattr(self, name) for name in self.kind_arrays]
         return bool(
             all(getattr(self, name).shape == shape for name, shape in shapes.items())
             and all(array.dtype == np.float64 for array in arrays)

@@ -24,7 +24,7 @@ from sdm.types import AnyArray, Array
 
 Header = dict[str, Any]
 Arrays = dict[str, AnyArray]
-_SHOWN = 10  # features that a notebook lists
+_SHOWN = 10  # number of features in the table of a notebook
 _NUMBERS = ("background_points", "conjugate", "effective_presences", "gain", "gap", "iterations", "n_features",
             "presences", "sites")  # fmt: skip
 
@@ -32,15 +32,15 @@ _NUMBERS = ("background_points", "conjugate", "effective_presences", "gain", "ga
 class FittedModel(ABC):
     """A fitted model, which predicts and can be saved."""
 
-    kind: ClassVar[str]  # species, classes or community; its task is found by it
-    called: ClassVar[str]  # what messages call such a model
-    archive: ClassVar[Archive]  # the format of its file
-    scales: ClassVar[tuple[str, ...]]  # of predictions, the default first
-    of_species: ClassVar[bool] = True  # whether its title is the name of a species
-    meta: dict[str, Any]  # how the model came about: status, gap, settings, data, seed, versions; JSON values only
-    reference: Reference | None = None  # the environment that it was fitted to; earlier files do not have it
+    kind: ClassVar[str]  # species, classes, community or group; selects the task
+    called: ClassVar[str]  # noun in messages
+    archive: ClassVar[Archive]  # format of its file
+    scales: ClassVar[tuple[str, ...]]  # scales of predictions, the default first
+    of_species: ClassVar[bool] = True  # True if its title is the name of a species
+    meta: dict[str, Any]  # origin: status, gap, settings, data, seed, versions; JSON values only
+    reference: Reference | None = None  # training environment; files of earlier versions lack it
 
-    if TYPE_CHECKING:  # an attribute of some kinds, computed by others
+    if TYPE_CHECKING:  # an attribute in some kinds, a property in others
 
         @property
         def encoder(self) -> Encoder:
@@ -83,8 +83,10 @@ class FittedModel(ABC):
     def clamping_effect(
         self, columns: Sequence[NDArray[np.floating]], predicted: Array, scale: str | None = None, clamp: bool = True
     ) -> Array:
-        """Return how much predictions with clamping differ from those without; of several bands the most. `predicted`
-        are the `column_values` of one of them."""
+        """Return the difference of predictions with and without clamping, at most over the bands.
+
+        `predicted` are the `column_values` with `clamp`.
+        """
         effect: Array = np.abs(predicted - self.column_values(columns, scale, not clamp)).max(axis=0)
         return effect
 
@@ -151,9 +153,9 @@ class FittedModel(ABC):
         if "reference" not in arrays:
             return model
         categorical = [name in model.categorical for name in model.names]
-        known = Reference.from_arrays(arrays, categorical, len(model.bands))
-        whole: Self = replace(cast(Any, model), reference=known)
-        return whole
+        reference = Reference.from_arrays(arrays, categorical, len(model.bands))
+        complete: Self = replace(cast(Any, model), reference=reference)
+        return complete
 
 
 @dataclass(frozen=True)
@@ -165,8 +167,8 @@ class ModelVariable:
     lo: float
     hi: float
     classes: tuple[float, ...] = ()
-    labels: tuple[str, ...] | None = None  # names of categories that came as text; code `k` is `labels[k]`
-    titles: tuple[str, ...] | None = None  # names that a layer's file has for categories, in the order of `classes`
+    labels: tuple[str, ...] | None = None  # names of text categories: code `k` is `labels[k]`
+    titles: tuple[str, ...] | None = None  # names of categories in a layer's file, in the order of `classes`
 
     @property
     def category_names(self) -> tuple[str, ...]:
@@ -183,8 +185,10 @@ class ModelVariable:
         return None if self.titles is None else dict(zip(map(int, self.classes), self.titles))
 
     def titled(self, known: Mapping[float, str]) -> "ModelVariable":
-        """Return the variable with names for its categories, as far as they are known; a name is one category's only,
-        so where several codes share it, they have their code beside it."""
+        """Return the variable with names for its categories, as far as `known` has them.
+
+        If several codes have the same name, the code is added to it.
+        """
         if not self.categorical or self.labels is not None or not any(code in known for code in self.classes):
             return self
         if any(code != round(code) for code in self.classes):
@@ -198,7 +202,7 @@ class ModelVariable:
         if not (bounded(np.array([lo, hi])) and lo <= hi):
             raise ValueError(f"a variable from {lo} to {hi}")
         classes, words = tuple(map(float, record["classes"])), None if labels is None else tuple(map(str, labels))
-        titles = record.get("titles")  # files of earlier versions have none
+        titles = record.get("titles")  # missing in files of earlier versions
         named = None if titles is None else tuple(map(str, titles))
         if named is not None and len(named) != len(classes):
             raise ValueError(f"{len(classes)} categories with {len(named)} names")
@@ -228,8 +232,8 @@ def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[
 class FeatureModel(FittedModel):
     """A model with terms, trees, monomials and ridges of variables with training ranges as features."""
 
-    own_arrays: ClassVar[tuple[str, ...]]  # in a file, besides those of the features
-    own_values: ClassVar[Mapping[str, Callable[[Any], Any]]]  # in its header, and how they are read
+    kind_arrays: ClassVar[tuple[str, ...]]  # arrays in a file, in addition to the arrays of features
+    kind_values: ClassVar[Mapping[str, Callable[[Any], Any]]]  # values in the header of a file, and their types
     variables: tuple[ModelVariable, ...]
     terms: Terms
     shapes: Shapes
@@ -237,24 +241,24 @@ class FeatureModel(FittedModel):
     @classmethod
     def array_names(cls) -> list[str]:
         """Return the names of the arrays in a file."""
-        return [*cls.own_arrays, *term_names(), *(f"shapes_{name}" for name in Shapes().to_arrays())]
+        return [*cls.kind_arrays, *term_names(), *(f"shapes_{name}" for name in Shapes().to_arrays())]
 
     def to_file(self) -> tuple[Header, Arrays]:
         """Return the header and the arrays of a file; earlier programs refuse the version with ridges."""
         header: Header = {
             "variables": [asdict(variable) for variable in self.variables],
             "meta": self.meta,
-            **{name: getattr(self, name) for name in self.own_values},
+            **{name: getattr(self, name) for name in self.kind_values},
             **({"version": self.archive.newest} if len(self.shapes.ridges) else {}),
         }
         shapes = {f"shapes_{name}": array for name, array in self.shapes.to_arrays().items()}
-        return header, {**{name: getattr(self, name) for name in self.own_arrays}, **term_arrays(self.terms), **shapes}
+        return header, {**{name: getattr(self, name) for name in self.kind_arrays}, **term_arrays(self.terms), **shapes}
 
     @classmethod
     def from_file(cls, header: Header, arrays: Arrays) -> Self:
         """Return the model of a file."""
-        parts: Header = {name: read(header[name]) for name, read in cls.own_values.items()}
-        parts |= {name: arrays[name] for name in cls.own_arrays}
+        parts: Header = {name: read(header[name]) for name, read in cls.kind_values.items()}
+        parts |= {name: arrays[name] for name in cls.kind_arrays}
         parts["variables"] = tuple(ModelVariable.from_record(record) for record in header["variables"])
         ridges = [name for name in Shapes.ridge_arrays() if f"shapes_{name}" in arrays]
         shapes = {name: arrays[f"shapes_{name}"] for name in (*Shapes().to_arrays(), *ridges)}
@@ -298,8 +302,8 @@ class FeatureModel(FittedModel):
 
         Files of other programs do not list the categories of the background, so none of them is outside.
         """
-        known = "program" not in self.meta
-        classes = [np.array(sorted(a.classes)) if a.categorical and known else None for a in self.variables]
+        lists_categories = "program" not in self.meta
+        classes = [np.array(sorted(a.classes)) if a.categorical and lists_categories else None for a in self.variables]
         return TrainingRange(self.names, *self.limits, tuple(classes))
 
     @property

@@ -1,24 +1,21 @@
 """Model files of Java Maxent (`.lambdas`), read and written.
 
-One line per feature, `name, weight, min, max`, with the feature scaled to [0, 1] by `min` and `max`; the name says the
-kind:
+One line per feature, `name, weight, min, max`, with the feature scaled to [0, 1] by `min` and `max`. The name contains
+the kind:
 
-==========================  =====================================  ==============================
-name                        feature                                in `Terms`
-==========================  =====================================  ==============================
-``rain``                    linear                                 LINEAR; its range clamps `rain`
-``rain^2``                  quadratic                              QUADRATIC
-``heat*rain``               product                                PRODUCT
-``(12.5<rain)``             1 where rain ≥ 12.5                    THRESHOLD
-``'rain``                   forward hinge from `min`               FORWARD, its knot is `min`
-`````rain``                 reverse hinge up to `max`              REVERSE, its knot is `max`
-``(soil=3.0)``              1 where the category is 3              CATEGORY
-==========================  =====================================  ==============================
+==========================  =====================================  ============================== name
+feature                                in `Terms` ==========================  =====================================
+============================== ``rain``                    linear                                 LINEAR; its range
+clamps `rain` ``rain^2``                  quadratic                              QUADRATIC ``heat*rain``
+product                                PRODUCT ``(12.5<rain)``             1 where rain ≥ 12.5
+THRESHOLD ``'rain``                   forward hinge from `min`               FORWARD, its knot is `min` `````rain``
+reverse hinge up to `max`              REVERSE, its knot is `max` ``(soil=3.0)``              1 where the category is 3
+CATEGORY ==========================  =====================================  ==============================
 
-Then four constants. With the score `θ = Σ weight · feature` the raw value is
-`exp(θ − linearPredictorNormalizer) / densityNormalizer`; `numBackgroundPoints` and `entropy` give other scales. Java
-Maxent keeps the cumulative scale in another file, `<name>_omission.csv`: its first two columns. The thresholds are in
-`<name>_samplePredictions.csv` and `maxentResults.csv`.
+Four constants follow. With the score `θ = Σ weight · feature` the raw value is `exp(θ − linearPredictorNormalizer) /
+densityNormalizer`; `numBackgroundPoints` and `entropy` give other scales. Java Maxent writes the cumulative scale to
+the first two columns of another file, `<name>_omission.csv`. The thresholds are in `<name>_samplePredictions.csv` and
+`maxentResults.csv`.
 """
 
 import csv
@@ -44,10 +41,10 @@ from sdm.types import Array
 
 CONSTANTS = ("linearPredictorNormalizer", "densityNormalizer", "numBackgroundPoints", "entropy")
 SOURCE = "Java Maxent (.lambdas)"
-_PREVALENCE = 0.5  # of the logistic scale, which the file does not tell: Java Maxent's default
+_PREVALENCE = 0.5  # prevalence of the logistic scale; the files have no value, this is Java Maxent's default
 _THRESHOLD = re.compile(r"\((?P<knot>[^<]+)<(?P<name>.+)\)")
 _CATEGORY = re.compile(r"\((?P<name>.+)=(?P<code>[^=]+)\)")
-_MARKS = re.compile(r"[,*<=\r\n]|\^2|\^p|^['`(]")  # what would make a variable's name mean another feature
+_MARKS = re.compile(r"[,*<=\r\n]|\^2|\^p|^['`(]")  # characters that give a variable's name another meaning
 _OMISSION = ("Raw value", "Corresponding cumulative value", "Corresponding Cloglog value")
 
 RULES = {
@@ -56,7 +53,7 @@ RULES = {
     "equal": "Equal training sensitivity and specificity",
     "maxsss": "Maximum training sensitivity plus specificity",
 }
-"""Threshold rules that maps take by name, and their names in maxentResults.csv."""
+"""Threshold rules of maps, and their names in maxentResults.csv."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,8 @@ def read_lambdas(path: str | os.PathLike[str]) -> Model:
         model = parse_lambdas(text, read_omission(path))
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
-    known = read_thresholds(path, model.entropy)
-    return model.with_meta(species=path.stem, **({"thresholds": known} if known else {}))
+    thresholds = read_thresholds(path, model.entropy)
+    return model.with_meta(species=path.stem, **({"thresholds": thresholds} if thresholds else {}))
 
 
 def parse_lambdas(text: str, cumulative: Array | None = None) -> Model:
@@ -125,10 +122,10 @@ def _feature(name: str, weight: float, lo: float, hi: float) -> _Feature:
         return _Feature(QUADRATIC, (name[:-2],), weight, lo, hi)
     if name.endswith("^p"):
         raise ValueError("a polyhedral feature, which sdm does not have")
-    if found := _CATEGORY.fullmatch(name):
-        return _Feature(CATEGORY, (found["name"],), weight, 0.0, 1.0, float(found["code"]))
-    if found := _THRESHOLD.fullmatch(name):
-        return _Feature(THRESHOLD, (found["name"],), weight, 0.0, 1.0, float(found["knot"]))
+    if match := _CATEGORY.fullmatch(name):
+        return _Feature(CATEGORY, (match["name"],), weight, 0.0, 1.0, float(match["code"]))
+    if match := _THRESHOLD.fullmatch(name):
+        return _Feature(THRESHOLD, (match["name"],), weight, 0.0, 1.0, float(match["knot"]))
     if name.startswith("'"):
         return _Feature(FORWARD, (name[1:],), weight, lo, hi, lo)
     if name.startswith("`"):
@@ -145,11 +142,11 @@ def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative
     names = list(by_name)
     variables = tuple(_variable(name, lines) for name, lines in by_name.items())
     used = [feature for feature in features if feature.weight != 0.0]
-    place = {name: v for v, name in enumerate(names)}
+    index = {name: v for v, name in enumerate(names)}
     terms = Terms(
         np.array([one.kind for one in used], dtype=np.int8),
-        np.array([place[one.names[0]] for one in used], dtype=np.int32),
-        np.array([place[one.names[1]] if one.kind == PRODUCT else -1 for one in used], dtype=np.int32),
+        np.array([index[one.names[0]] for one in used], dtype=np.int32),
+        np.array([index[one.names[1]] if one.kind == PRODUCT else -1 for one in used], dtype=np.int32),
         *(np.array([getattr(one, key) for one in used], dtype=np.float64) for key in ("knot", "lo", "hi", "weight")),
     )
     shift, total, points, entropy = (constants[name] for name in CONSTANTS)
@@ -167,7 +164,7 @@ def _model(features: Sequence[_Feature], constants: dict[str, float], cumulative
         meta={"program": SOURCE, "background_points": int(points)},
     )
     try:
-        return Model.from_file(*model.to_file())  # which refuses what cannot be computed with
+        return Model.from_file(*model.to_file())  # refuses unusable numbers
     except ValueError as error:
         raise ModelFileError(f"the file contains numbers that cannot be computed with ({error})") from None
 
@@ -192,10 +189,10 @@ def save_lambdas(model: FittedModel, path: str | os.PathLike[str], *, overwrite:
     """Write a model in Java Maxent's format, and its cumulative scale to `<name>_omission.csv` unless that file
     exists."""
     path = Path(path)
-    text, beside = lambdas_text(model), omission_place(path)
+    text, omission = lambdas_text(model), omission_path(path)
     refuse_existing(path, overwrite=overwrite)
-    if isinstance(model, Model) and len(model.cumulative) and (overwrite or not beside.exists()):
-        write_text(beside, _omission_text(model), overwrite=overwrite)
+    if isinstance(model, Model) and len(model.cumulative) and (overwrite or not omission.exists()):
+        write_text(omission, _omission_text(model), overwrite=overwrite)
     return write_text(path, text, overwrite=overwrite)
 
 
@@ -208,9 +205,9 @@ def lambdas_text(model: FittedModel) -> str:
     terms = model.terms
     for v, variable in enumerate(model.variables):
         if variable.categorical:
-            own = (terms.kind == CATEGORY) & (terms.var == v)
+            matches = (terms.kind == CATEGORY) & (terms.var == v)
             weights = dict.fromkeys(variable.classes, 0.0)
-            for code, weight in zip(terms.knot[own].tolist(), terms.weight[own].tolist()):
+            for code, weight in zip(terms.knot[matches].tolist(), terms.weight[matches].tolist()):
                 weights[code] = weights.get(code, 0.0) + weight
             lines += [(_name(CATEGORY, variable.name, "", code), w, 0.0, 1.0) for code, w in sorted(weights.items())]
         else:
@@ -287,9 +284,9 @@ def _omission_text(model: Model) -> str:
     return "\n".join([",".join(_OMISSION), *(",".join(map(repr, row)) for row in rows)]) + "\n"
 
 
-def omission_place(path: str | os.PathLike[str]) -> Path:
-    """Return where Java Maxent keeps the cumulative scale of a model file."""
-    return _beside(Path(path), "omission")
+def omission_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of the cumulative scale of a model file."""
+    return _table_path(Path(path), "omission")
 
 
 def read_omission(path: Path) -> Array | None:
@@ -297,18 +294,18 @@ def read_omission(path: Path) -> Array | None:
 
     Below the first value the percentage is proportional to the raw value, as in Java Maxent.
     """
-    place = omission_place(path)
-    if not place.is_file():
+    source = omission_path(path)
+    if not source.is_file():
         return None
     try:
-        head, *rows = filter(None, csv.reader(io.StringIO(read_limited(place))))
-        order = [1, 0] if head[0].startswith("Cumulative") else [0, 1]  # the tables of `sdm fit` begin with it
+        head, *rows = filter(None, csv.reader(io.StringIO(read_limited(source))))
+        order = [1, 0] if head[0].startswith("Cumulative") else [0, 1]  # tables of `sdm fit` begin with it
         table = np.array([[_decimal(row[k]) for k in order] for row in rows])
         if table.ndim != 2 or not np.all(np.isfinite(table)):
             raise ValueError("expected two columns of numbers")
     except (OSError, ValueError, IndexError, csv.Error, DataError) as error:
         raise ModelFileError(
-            f"{place.name} cannot be read as a cumulative scale ({error}): copy it again, or remove it"
+            f"{source.name} cannot be read as a cumulative scale ({error}): copy it again, or remove it"
         ) from None
     table = np.maximum.accumulate(table, axis=0)
     return table if table[0, 0] <= 0 else np.vstack([[0.0, 0.0], table])
@@ -320,19 +317,19 @@ def read_thresholds(path: Path, entropy: float) -> dict[str, float]:
     `maxentResults.csv` has four digits of the cloglog or logistic value. The predictions at training records give two
     of the thresholds exactly.
     """
-    found: dict[str, float] = {}
+    thresholds: dict[str, float] = {}
     for row in _dictionaries(path.with_name("maxentResults.csv")):
         if row.get("Species") == path.stem:
             for key, name in RULES.items():
                 for scale in ("Cloglog", "Logistic"):
                     raw = _raw(row.get(f"{name} {scale} threshold"), scale, entropy)
-                    found |= {} if raw is None else {key: raw}
-    samples = _dictionaries(_beside(path, "samplePredictions"))
+                    thresholds |= {} if raw is None else {key: raw}
+    samples = _dictionaries(_table_path(path, "samplePredictions"))
     train = [_raw(row.get("Raw prediction"), "Raw", entropy) for row in samples if row.get("Test or train") == "train"]
-    known = sorted(value for value in train if value is not None)
-    if known and len(known) == len(train):
-        found |= {"mtp": known[0], "10p": known[len(known) // 10]}
-    return {key: found[key] for key in RULES if key in found}
+    valid = sorted(value for value in train if value is not None)
+    if valid and len(valid) == len(train):
+        thresholds |= {"mtp": valid[0], "10p": valid[len(valid) // 10]}
+    return {key: thresholds[key] for key in RULES if key in thresholds}
 
 
 def _raw(text: str | None, scale: str, entropy: float) -> float | None:
@@ -345,7 +342,7 @@ def _raw(text: str | None, scale: str, entropy: float) -> float | None:
         return None
     if scale == "Raw":
         return value
-    strength = -math.log1p(-value) if scale == "Cloglog" else value / (1.0 - value)  # of a prevalence of one half
+    strength = -math.log1p(-value) if scale == "Cloglog" else value / (1.0 - value)  # for a prevalence of one half
     return strength * math.exp(-entropy)
 
 
@@ -353,8 +350,8 @@ def _decimal(text: str) -> float:
     return float(text.replace(",", "."))
 
 
-def _beside(path: Path, what: str) -> Path:
-    return path.with_name(f"{path.stem}_{what}.csv")
+def _table_path(path: Path, suffix: str) -> Path:
+    return path.with_name(f"{path.stem}_{suffix}.csv")
 
 
 def _dictionaries(path: Path) -> list[dict[str, str]]:

@@ -25,8 +25,8 @@ def presence_class(labels: Sequence[str]) -> int | None:
 
 def shown_class(labels: Sequence[str]) -> tuple[int, str]:
     """Return the class of two that maps of probability show, and its name."""
-    here = presence_class(labels)
-    return (1, f"class {labels[1]}") if here is None else (here, "presence")
+    presence = presence_class(labels)
+    return (1, f"class {labels[1]}") if presence is None else (presence, "presence")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class PresenceOf:
     @classmethod
     def of(cls, model: ClassModel) -> "PresenceOf":
         """Return the presence class of a model of presence and absence; refuse models of other classes."""
-        here = presence_class(model.labels)
-        if here is None:
+        presence = presence_class(model.labels)
+        if presence is None:
             raise LabelError(f"the classes are {', '.join(model.labels)}: expected presence and absence, as 1 and 0")
-        return cls(model, here)
+        return cls(model, presence)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -99,5 +99,4 @@ class PresenceOf:
 
 
 ValueModel = Model | PresenceOf
-"""A model that predicts one value per point. Profiles, spreads, cutoffs, measures against absences and maps of one band
-take any of them."""
+"""A model that predicts one value per point, for profiles, spreads, thresholds, measures and maps of one band."""

@@ -20,12 +20,12 @@ from sdm.types import Array
 
 SCALES = ("raw", "cumulative", "cloglog", "logistic", "link")
 UNSEEN = ("zero", "error")
-CUMULATIVE_ROWS = 10_000  # of a cumulative table: exact enough (steps of 0.01 %), and keeps files small
+CUMULATIVE_ROWS = 10_000  # rows of a cumulative table: exact to 0.01 %, and small in a file
 SCALED = (
     "scores are divided by the temperature {:g} after the fit; the certificate, the regularised gain, percent "
     "contributions and the table of families are for the model before this division"
 )
-SAME = 1e-9  # raw values whose ratio is as near to one as this are the same but for rounding
+SAME = 1e-9  # raw values whose ratio differs from one by less than this are equal up to rounding
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Model(FeatureModel):
     kind: ClassVar[str] = "species"
     called: ClassVar[str] = "model of one species"
     archive: ClassVar[Archive] = Archive("sdm-model", 1, "model.json", "model file")
-    own_arrays: ClassVar[tuple[str, ...]] = ("cumulative",)
-    own_values: ClassVar = dict.fromkeys(("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen"), as_stored)
+    kind_arrays: ClassVar[tuple[str, ...]] = ("cumulative",)
+    kind_values: ClassVar = dict.fromkeys(("alpha", "tau", "n_domain", "entropy", "prevalence", "unseen"), as_stored)
     scale: ClassVar[str] = "cloglog"
     scales: ClassVar[tuple[str, ...]] = ("cloglog", "raw", "cumulative", "logistic", "link")
 
@@ -115,16 +115,25 @@ class Model(FeatureModel):
         Parameters
         ----------
         x : data frame, mapping, (n, V) array or nested lists
-            A data frame, or a mapping of names to columns, has the variables in any order and among others, classes of
-            text by their names. An array or nested lists have one row per point and one column per variable, in the
-            order of `names`; in a table of numbers alone classes of text are their codes. Missing values give NaN.
+            A data frame, or a mapping of names to columns, may have the variables in any order and other columns; text
+            categories have their names. An array or nested lists have one column per variable, in the order of `names`.
+            Purely numeric tables have the codes of text categories.
         scale : {"cloglog", "raw", "cumulative", "logistic", "link"}
+            Output scale; see `from_scores`.
         clamp : bool
-            Hold variables (and products of them) at the limits of their training ranges.
+            Limit variables (and products of them) to their training ranges.
 
         Returns
         -------
         (n,) array
+            NaN where a variable is missing.
+
+        Raises
+        ------
+        DataError
+            If a variable is missing from the table, or an unknown category is refused (`unseen`).
+        OptionError
+            If the scale is unknown.
         """
         return self.predict_columns(list(self.encoder.encode(x).T), scale, clamp)
 
@@ -149,11 +158,15 @@ class Model(FeatureModel):
         return self.predict_columns(columns, scale or self.scale, clamp)[None]
 
     def from_scores(self, theta: Array, scale: str = "cloglog") -> Array:
-        """Turn scores `λ·f(x)` into an output scale.
+        """Convert scores `λ·f(x)` to an output scale.
 
-        With `r` the density ratio to the domain: `raw = r/n`; `cumulative` the percentage of the distribution in
-        cells of at most that raw value; `cloglog = 1 − exp(−raw·e^H)`; `logistic = τ raw e^H/(1 − τ + τ raw e^H)` with
-        τ the prevalence; `link` is `ln raw` for Shannon's entropy and `θ − τ` for the others.
+        With the density ratio `r` to the domain, the scales are:
+
+        - raw: `r/n`.
+        - cumulative: the percentage of the distribution in cells of at most that raw value.
+        - cloglog: `1 − exp(−raw·e^H)`.
+        - logistic: `τ raw e^H/(1 − τ + τ raw e^H)`, with the prevalence τ.
+        - link: `ln raw` for Shannon's entropy, and `θ − τ` for the others.
         """
         expect_one_of("scale", scale, SCALES)
         if scale == "link":

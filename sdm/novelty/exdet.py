@@ -16,8 +16,8 @@ from sdm.novelty.reference import Reference, TrainingRange
 from sdm.types import AnyArray, Array, Index
 
 NONE = 255
-_RCOND_RANK = 1e-8  # and with less than this, inverses are taken without each variable
-_RCOND = 1e-10  # directions in which the reference varies less than this, relative to the most, tell nothing
+_RCOND_RANK = 1e-8  # below this relative variance, inverses are computed without each variable
+_RCOND = 1e-10  # directions with less relative variance in the reference are ignored
 
 
 @dataclass(frozen=True)
@@ -25,30 +25,30 @@ class Extrapolation:
     """Ranges, mean and inverse covariance of the reference."""
 
     seen: TrainingRange
-    continuous: tuple[int, ...]  # variables that are numbers
-    mean: Array  # of the continuous variables
-    inverse: Array  # of their covariance
-    without: Array  # (k, k, k): the inverse without each of them, with zeros in its place; empty where not needed
-    greatest: float  # squared distance within the reference
+    continuous: tuple[int, ...]  # continuous variables
+    mean: Array  # mean of the continuous variables
+    inverse: Array  # inverse of their covariance
+    without: Array  # (k, k, k): the inverse without each variable, with zeros in its place; empty if not needed
+    greatest: float  # largest squared distance within the reference
 
     @classmethod
     def of(cls, reference: Reference) -> "Extrapolation":
         """Return the extrapolation measures for a reference."""
-        at = list(reference.continuous)
-        values = reference.values[:, at]
+        cols = list(reference.continuous)
+        values = reference.values[:, cols]
         mean = values.mean(axis=0)
-        covariance = np.atleast_2d(np.cov(values, rowvar=False)) if len(values) > 1 else np.zeros((len(at), len(at)))
-        scale = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)) if at else np.ones(0)
+        covariance = np.atleast_2d(np.cov(values, rowvar=False)) if len(values) > 1 else np.zeros((len(cols),) * 2)
+        scale = np.sqrt(np.where(np.diag(covariance) > 0, np.diag(covariance), 1.0)) if cols else np.ones(0)
         inverse = _inverse(covariance, scale)
-        # The distance without variable j is less by (S⁻¹x)_j² / (S⁻¹)_jj (Schur's complement) where S has an inverse.
-        regular = bool(at) and np.linalg.matrix_rank(covariance / np.outer(scale, scale), _RCOND_RANK) == len(at)
-        size = 0 if regular else len(at)
+        # Without variable j the distance decreases by (S⁻¹x)_j² / (S⁻¹)_jj (Schur's complement) if S is invertible.
+        regular = bool(cols) and np.linalg.matrix_rank(covariance / np.outer(scale, scale), _RCOND_RANK) == len(cols)
+        size = 0 if regular else len(cols)
         without = np.zeros((size, size, size))
         for j in range(size):
-            rest = [k for k in range(len(at)) if k != j]
+            rest = [k for k in range(len(cols)) if k != j]
             without[j][np.ix_(rest, rest)] = _inverse(covariance[np.ix_(rest, rest)], scale[rest])
-        away = values - mean
-        greatest = float(np.einsum("ij,jk,ik->i", away, inverse, away).max()) if at else 0.0
+        centred = values - mean
+        greatest = float(np.einsum("ij,jk,ik->i", centred, inverse, centred).max()) if cols else 0.0
         return cls(TrainingRange.of(reference), reference.continuous, mean, inverse, without, greatest)
 
     def measure(self, columns: Sequence[AnyArray]) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
@@ -67,14 +67,14 @@ class Extrapolation:
             worst[further], which[further] = outside[further], k
         novelty = total.astype(np.float32)
         inside = np.flatnonzero(total == 0)
-        at = self.continuous
-        if len(inside) and at and self.greatest > 0:
-            points = np.column_stack([np.asarray(columns[k], dtype=np.float64)[inside] for k in at]) - self.mean
+        numbers = self.continuous
+        if len(inside) and numbers and self.greatest > 0:
+            points = np.column_stack([np.asarray(columns[k], dtype=np.float64)[inside] for k in numbers]) - self.mean
             distance, cause = _mahalanobis(points, self.inverse, self.without, self.greatest)
             relative = distance / self.greatest
             novelty[inside] = relative
             beyond = relative > 1
-            which[inside[beyond]] = np.array(at, dtype=np.uint8)[cause[beyond]]
+            which[inside[beyond]] = np.array(numbers, dtype=np.uint8)[cause[beyond]]
         which[np.isnan(novelty)] = NONE
         return novelty, which
 

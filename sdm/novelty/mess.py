@@ -19,8 +19,8 @@ from sdm.novelty.reference import Reference
 from sdm.types import AnyArray, Array
 
 UNSEEN, MISSING = -100.0, 255
-_BINS = 4096  # of a table that finds the place of a value among the sorted ones
-_BLOCK = 16_384  # points at a time, so that what is known of them stays in the cache of the processor
+_BINS = 4096  # bins of a table to look up the position of a value among the sorted ones
+_BLOCK = 16_384  # points per block, which fit into the cache of the processor
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class SimilarityTable:
     similarity there. If it is larger than another variable's similarity, no step is looked up.
     """
 
-    values: Array  # distinct ones of the reference, sorted; the categories that were seen
+    values: Array  # distinct values of the reference, sorted; or its categories
     similar: Array
     begins: NDArray[np.int32]
     bounds: Array
-    scale: float  # bins per unit; 0 where all values are in the first
+    scale: float  # bins per unit; 0 if all values are in the first bin
 
     @classmethod
     def of(cls, column: Array) -> "SimilarityTable":
@@ -46,7 +46,7 @@ class SimilarityTable:
         low, span = float(values[0]), float(values[-1] - values[0])
         scale = _BINS / span if span > 0 else 0.0
         scale = scale if np.isfinite(scale) else 0.0
-        # Computed as the kernel computes it, so that rounding can never begin a bin too late.
+        # Compute bins in the same way as the kernel, so that rounding never skips a step.
         bins = np.minimum(np.floor((values - low) * scale), _BINS - 1)
         begins = np.searchsorted(bins, np.arange(_BINS + 1)).astype(np.int32)
         return cls(values, similar, begins, np.minimum(similar[begins[:-1]], similar[begins[1:]]), scale)
@@ -87,9 +87,9 @@ class Similarity:
 
 
 @jit
-def _fold(x, known, steps, begins, bounds, scale, k, least, which):  # type: ignore[no-untyped-def]
+def _fold(x, values, steps, begins, bounds, scale, k, least, which):  # type: ignore[no-untyped-def]
     """Update the least similarity and its variable with variable `k`; NaN where a value is missing."""
-    low, high = known[0], known[known.size - 1]
+    low, high = values[0], values[values.size - 1]
     span, last = high - low, bounds.size - 1
     for i in range(x.size):
         value = x[i]
@@ -106,20 +106,20 @@ def _fold(x, known, steps, begins, bounds, scale, k, least, which):  # type: ign
             if bounds[place] > least[i]:
                 continue
             step = begins[place]
-            while known[step] < value:  # the last is not
+            while values[step] < value:  # always ends: the last value is not smaller
                 step += 1
             similar = steps[step]
-        if similar < least[i] or similar != similar:  # what is missing stays so
+        if similar < least[i] or similar != similar:  # NaN is kept
             least[i] = similar
             which[i] = k
 
 
 @jit
-def _fold_classes(x, known, k, least, which):  # type: ignore[no-untyped-def]
-    """The same for a variable of categories."""
+def _fold_classes(x, categories, k, least, which):  # type: ignore[no-untyped-def]
+    """Update the least similarity and its variable with the categorical variable `k`."""
     for i in range(x.size):
-        place = np.searchsorted(known, x[i])
-        seen = place < known.size and known[place] == x[i]
+        position = np.searchsorted(categories, x[i])
+        seen = position < categories.size and categories[position] == x[i]
         similar = np.nan if x[i] != x[i] else 100.0 if seen else UNSEEN
         if similar < least[i] or similar != similar:
             least[i] = similar

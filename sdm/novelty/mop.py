@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sdm.novelty.reference import Reference, TrainingRange
 from sdm.types import AnyArray, Array
 
-POINTS = 2000  # of the reference that distances are measured to: drawn by a seed where there are more
+POINTS = 2000  # reference points that distances are measured to; larger references are subsampled with a seed
 SHARE = 0.05
-_ROWS = 500  # whose distances to all points are held at once
+_ROWS = 500  # rows whose distances to all points are in memory together
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Parity:
     points: Array  # (n, k)
     mean: Array
     scale: Array
-    nearest: int  # how many of them count
+    nearest: int  # number of nearest points to average over
     seen: TrainingRange
-    continuous: tuple[int, ...]  # variables that are numbers
+    continuous: tuple[int, ...]  # continuous variables
 
     @classmethod
     def of(cls, reference: Reference, *, share: float = SHARE, points: int = POINTS, seed: int = 1) -> "Parity":
-        """Return the parity with a reference: with the nearest `share` of its points, or of as many drawn from it."""
+        """Return the parity with a reference, for the nearest `share` of at most `points` of its points."""
         values = reference.values[:, list(reference.continuous)]
         mean, deviation = values.mean(axis=0), values.std(axis=0, ddof=1) if len(values) > 1 else values.std(axis=0)
         scale = np.where(deviation > 0, deviation, 1.0)
@@ -53,8 +53,8 @@ class Parity:
         x = np.column_stack([values[k] for k in self.continuous])
         missing = ~np.isfinite(values).all(axis=0)
         distance = np.full(len(x), np.nan, dtype=np.float32)
-        known = np.flatnonzero(~missing)
-        distance[known] = _mean_nearest((x[known] - self.mean) / self.scale, self.points, self.nearest)
+        complete = np.flatnonzero(~missing)
+        distance[complete] = _mean_nearest((x[complete] - self.mean) / self.scale, self.points, self.nearest)
         return distance, strict & ~missing
 
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sdm.data.place import is_place
 from sdm.types import AnyArray, Array, Index
 
-VARIABLES = 254  # that a map of the most dissimilar one can tell apart
-ROWS = 12_000  # of a reference that a model keeps: 10,000 background points, and presences
-BYTES = 8 << 20  # and fewer where there are many variables
+VARIABLES = 254  # largest number of variables in a map of the most dissimilar one
+ROWS = 12_000  # largest reference in a model file: 10,000 background points, and presences
+BYTES = 8 << 20  # largest size of a reference in bytes, for many variables
 _SEED = 1
 
 
@@ -22,8 +22,9 @@ class Reference:
     """Values of V variables at the n training places (presences and background, or sites)."""
 
     values: Array  # (n, V), finite
-    categorical: tuple[bool, ...]  # which variables are categories
-    typical: Array | None = None  # (B, V): the mean (of categories the mode) where each of B species or classes was
+    categorical: tuple[bool, ...]  # True for categorical variables
+    # (B, V): the mean (for categories the mode) at the places of each of B species or classes
+    typical: Array | None = None
 
     @classmethod
     def of(cls, values: Array, names: Sequence[str], categorical: Sequence[str]) -> "Reference":
@@ -48,9 +49,9 @@ class Reference:
 
     def pick(self, variables: Sequence[int]) -> "Reference":
         """Return the reference of a subset of the variables."""
-        at = list(variables)
-        typical = None if self.typical is None else self.typical[:, at]
-        return Reference(self.values[:, at], tuple(self.categorical[v] for v in at), typical)
+        columns = list(variables)
+        typical = None if self.typical is None else self.typical[:, columns]
+        return Reference(self.values[:, columns], tuple(self.categorical[v] for v in columns), typical)
 
     def classes(self, variable: int) -> Array:
         """Return the categories of a variable in the reference."""
@@ -78,9 +79,12 @@ class Reference:
 REFERENCE_ARRAYS = ("reference", "reference_typical")
 
 
-def kept_rows(ranks: AnyArray, categorical: Sequence[bool]) -> Index:
-    """Return which of n places a model keeps, from `(V, n)` values or their ranks: all; or, of many, some at random
-    (always the same), those with the least and the greatest value of every variable, and one of every category."""
+def reference_rows(ranks: AnyArray, categorical: Sequence[bool]) -> Index:
+    """Return the positions of the rows that a model stores, from `(V, n)` values or their ranks.
+
+    These are all rows, or a fixed random sample of many. The sample includes the least and the greatest value of every
+    variable, and every category.
+    """
     n = ranks.shape[1]
     most = min(ROWS, BYTES // (8 * max(len(ranks), 1)))
     if n <= most:
@@ -111,14 +115,14 @@ class TrainingRange:
         """Return the range of a reference; variables without names are not variables of place."""
         category = np.array(reference.categorical, dtype=bool)
         low, high = np.where(category, -np.inf, reference.low), np.where(category, np.inf, reference.high)
-        classes = tuple(reference.classes(k) if known else None for k, known in enumerate(category))
+        classes = tuple(reference.classes(k) if is_category else None for k, is_category in enumerate(category))
         return cls(tuple(names) or ("",) * len(low), low, high, classes)
 
     def mark(
         self, columns: Sequence[AnyArray], valid: NDArray[np.bool_], width: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Return which of the valid cells are outside in any variable, and how many in each `(V, rows)` of `width`
-        cells."""
+        """Return the valid cells outside the range of any variable, and their number in each row of `width` cells, `(V,
+        rows)`."""
         outside = np.zeros(len(valid), dtype=np.bool_)
         counts = np.zeros((len(columns), len(valid) // width), dtype=np.int64)
         for k, (column, classes) in enumerate(zip(columns, self.classes)):

@@ -40,11 +40,11 @@ class Screening:
     @property
     def groups(self) -> list[tuple[str, ...]]:
         """Groups of collinear variables."""
-        return self.choice.found.groups(self.limits[0])
+        return self.choice.collinearity.groups(self.limits[0])
 
     def lines(self) -> list[str]:
         """Describe collinear variables and the suggestion as lines of text."""
-        choice, found, (limit, most) = self.choice, self.choice.found, self.limits
+        choice, found, (limit, most) = self.choice, self.choice.collinearity, self.limits
         counts = f"{len(found.names)} continuous"
         counts += f", {len(found.categorical)} categorical (excluded)" if found.categorical else ""
         out = [f"variables    {counts}; correlations at {found.n:,} {choice.noun}"]
@@ -55,7 +55,7 @@ class Screening:
         if not self.groups:
             out.append(f"collinear    none: no correlation |r| is above {limit:g}")
         out.append(f"keep         {', '.join(choice.kept) or 'none'}")
-        related, inflated = choice.left_out("correlation"), choice.left_out("vif")
+        related, inflated = choice.dropped_by("correlation"), choice.dropped_by("vif")
         if related:
             whose = self.models[0] if len(self.models) == 1 else f"the mean of {len(self.models)} models"
             gain = f"gain of one variable alone, {whose}"
@@ -65,7 +65,7 @@ class Screening:
             out.append(f"drop         {len(inflated)} with a VIF above {most:g}: {listed_drops(inflated)}")
         if not choice.dropped:
             out.append(f"drop         none: no VIF is above {most:g}")
-        largest = max(self.choice.factors_kept.values(), default=1.0)
+        largest = max(self.choice.selected_factors.values(), default=1.0)
         out.append(f"VIF          at most {largest:.3g} among the variables that are kept")
         if choice.dropped:
             words = [f"--drop-correlated {limit:g}"] if related else []
@@ -76,7 +76,7 @@ class Screening:
 
     def numbers(self) -> Numbers:
         """Return all results."""
-        found = self.choice.found
+        found = self.choice.collinearity
         return {
             **self.choice.numbers(),
             "variables": list(found.names),
@@ -161,7 +161,7 @@ def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
     from sdm.report.figures.variables import draw_correlation
     from sdm.report.paper import paper_of
 
-    found, files = screening.choice.found, screening.files
+    found, files = screening.choice.collinearity, screening.files
     for name, matrix in (("pearson", found.pearson), ("spearman", found.spearman)):
         table = [{"variable": a, **dict(zip(found.names, row))} for a, row in zip(found.names, matrix.tolist())]
         if table:

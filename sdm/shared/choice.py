@@ -19,15 +19,18 @@ from sdm.shared.problem import Records, SharedProblem
 from sdm.types import Array
 
 STRENGTHS = (4.0, 2.8, 2.0, 1.4, 1.0, 0.7)
-_WORSE = 2  # strengths after the best at which a path ends
-_FLAT = 0.5  # standard errors within which losses are alike
-LOOSE = 1e-3  # gap of fits that are only compared
+_WORSE = 2  # number of worse strengths after the best that end a path
+_FLAT = 0.5  # losses within this number of standard errors are considered equal
+LOOSE = 1e-3  # duality gap of fits that are only compared
 
 
 @dataclass(frozen=True)
 class PathRow:
-    """One strength of a path: training loss and gap of the fit to all, and the loss at what was held out, in nats per
-    record, with its standard error over blocks. Of the chosen one also how many axes held-out records support."""
+    """One strength of a path: the training loss and gap, and the held-out loss with its standard error over blocks.
+
+    Losses are in nats per record. `supported` is the number of axes that held-out records support, for the chosen
+    strength.
+    """
 
     strength: float
     penalty: float
@@ -49,40 +52,40 @@ def natural_penalty(strength: float, features: int, records: float) -> float:
     return strength * float(np.sqrt(features / (150.0 * records)))
 
 
-def without_block(problem: SharedProblem, held: NDArray[np.bool_], counts: Array) -> tuple[SharedProblem, Array]:
+def without_block(problem: SharedProblem, held_out: NDArray[np.bool_], counts: Array) -> tuple[SharedProblem, Array]:
     """Return the problem without a block of sites and its records, and the remaining records of each species.
 
     `counts` are the numbers of records in the full problem.
     """
-    records, kept = problem.records, np.flatnonzero(~held)
-    place = np.cumsum(~held) - 1
-    inside = ~held[records.site]
+    records, sites = problem.records, np.flatnonzero(~held_out)
+    position = np.cumsum(~held_out) - 1
+    inside = ~held_out[records.site]
     amount = records.share[inside] * counts[records.species[inside]]
-    left = np.bincount(records.species[inside], amount, records.count).astype(np.float64)
-    share = amount / left[records.species[inside]]
-    total = max(float(left.sum()), np.finfo(float).tiny)
-    some = Records(place[records.site[inside]], records.species[inside], share, left / total)
-    q = problem.q[kept] / problem.q[kept].sum()
-    return SharedProblem(problem.phi[kept], q, some), left
+    remaining = np.bincount(records.species[inside], amount, records.count).astype(np.float64)
+    share = amount / remaining[records.species[inside]]
+    total = max(float(remaining.sum()), np.finfo(float).tiny)
+    subset = Records(position[records.site[inside]], records.species[inside], share, remaining / total)
+    q = problem.q[sites] / problem.q[sites].sum()
+    return SharedProblem(problem.phi[sites], q, subset), remaining
 
 
-def block_loss(problem: SharedProblem, weights: Array, held: NDArray[np.bool_], counts: Array) -> tuple[float, float]:
+def block_loss(problem: SharedProblem, weights: Array, block: NDArray[np.bool_], counts: Array) -> tuple[float, float]:
     """Return the summed loss of weights at the records of held-out sites, and the number of these records.
 
     The loss is minus the logarithm of the density among these sites, relative to the base measure there.
     """
-    return _loss_of_scores(problem, problem.phi[held] @ weights, held, counts)
+    return _loss_of_scores(problem, problem.phi[block] @ weights, block, counts)
 
 
 def _loss_of_scores(
-    problem: SharedProblem, theta: Array, held: NDArray[np.bool_], counts: Array
+    problem: SharedProblem, theta: Array, held_out: NDArray[np.bool_], counts: Array
 ) -> tuple[float, float]:
-    records, at = problem.records, np.flatnonzero(held)
-    q = problem.q[at] / problem.q[at].sum()
+    records, sites = problem.records, np.flatnonzero(held_out)
+    q = problem.q[sites] / problem.q[sites].sum()
     normaliser = np.asarray(Entropy().gibbs(theta, q[:, None]).tau)
-    inside = held[records.site]
-    place = np.cumsum(held) - 1
-    site, species = place[records.site[inside]], records.species[inside]
+    inside = held_out[records.site]
+    position = np.cumsum(held_out) - 1
+    site, species = position[records.site[inside]], records.species[inside]
     amount = records.share[inside] * counts[species]
     return float(amount @ (normaliser[species] - theta[site, species])), float(amount.sum())
 
@@ -102,19 +105,19 @@ def strength_path(
     """
     parts = []
     for k in range(int(blocks.max()) + 1):
-        held = blocks == k
-        if held[problem.records.site].any() and not held[problem.records.site].all():
-            parts.append((held, *without_block(problem, held, counts)))
+        held_out = blocks == k
+        if held_out[problem.records.site].any() and not held_out[problem.records.site].all():
+            parts.append((held_out, *without_block(problem, held_out, counts)))
     rows: list[PathRow] = []
-    factors: list[list[Factors]] = []  # of every strength, with all blocks and without each
+    factors: list[list[Factors]] = []  # for every strength: with all blocks, and without each
     total = float(counts.sum())
-    # One thread fits one problem, so that blocks are done side by side.
-    whole = SharedProblem(problem.phi, problem.q, problem.records)
-    problems, records = [whole, *(some for _, some, _ in parts)], [total, *(float(left.sum()) for *_, left in parts)]
+    # One thread per problem: the fits of all blocks run in parallel.
+    full = SharedProblem(problem.phi, problem.q, problem.records)
+    problems, records = [full, *(part[1] for part in parts)], [total, *(float(part[2].sum()) for part in parts)]
     latest: list[Factors | None] = [None] * len(problems)
     with ThreadPoolExecutor(problem.threads) as pool:
         for strength in sorted(strengths, reverse=True):
-            penalties = [natural_penalty(strength, problem.features, some) for some in records]
+            penalties = [natural_penalty(strength, problem.features, count) for count in records]
             fits = []
             for one in pool.map(partial(fit_shared, tolerance=LOOSE), problems, penalties, latest):
                 fits.append(one)
@@ -131,14 +134,14 @@ def strength_path(
                 spread = float(np.sqrt(np.sum((sums - mean * amounts) ** 2)) / amounts.sum())
                 row = replace(row, held_out=mean, held_out_se=spread)
             rows.append(row)
-            known = [float(one.held_out) for one in rows if one.held_out is not None]
-            if known and len(known) - 1 - int(np.argmin(known)) >= _WORSE:
+            measured = [float(one.held_out) for one in rows if one.held_out is not None]
+            if measured and len(measured) - 1 - int(np.argmin(measured)) >= _WORSE:
                 break
     if parts:
         chosen = chosen_row(rows)
         supported = supported_axes(problem, counts, [part[:2] for part in parts], factors[chosen][1:])
         rows[chosen] = replace(rows[chosen], chosen=True, supported=supported)
-    return rows, [found[0] for found in factors]
+    return rows, [each[0] for each in factors]
 
 
 def chosen_row(rows: Sequence[PathRow]) -> int:
@@ -166,11 +169,11 @@ def supported_axes(
     """
     most = max(one.rank for one in fits)
     sums, amounts = np.zeros((len(parts), most + 1)), np.zeros(len(parts))
-    for k, ((held, some), factors) in enumerate(zip(parts, fits)):
-        axes, places, _ = shown_axes(some, factors)
-        at = problem.phi[held] @ axes
+    for k, ((held_out, part), factors) in enumerate(zip(parts, fits)):
+        axes, places, _ = shown_axes(part, factors)
+        z = problem.phi[held_out] @ axes
         for used in range(most + 1):
-            sums[k, used], amounts[k] = _loss_of_scores(problem, at[:, :used] @ places[:used], held, counts)
+            sums[k, used], amounts[k] = _loss_of_scores(problem, z[:, :used] @ places[:used], held_out, counts)
     mean = sums.sum(axis=0) / amounts.sum()
     best = int(np.argmin(mean))
     spread = float(np.sqrt(np.sum((sums[:, best] - mean[best] * amounts) ** 2)) / amounts.sum())

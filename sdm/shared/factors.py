@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sdm.shared.own import OwnWeights
 from sdm.shared.problem import SharedProblem, add_up
+from sdm.shared.specific import SpecificWeights
 from sdm.types import Array
 
 
@@ -79,39 +79,39 @@ class GroupState:
 
     factors: Factors
     axes: Array  # the sites on the axes, (n, r)
-    mass: Array  # the densities of the species, each times its weight (n, S)
-    normaliser: Array  # (S,), logarithms
+    mass: Array  # (n, S): the densities of the species times their weights
+    normaliser: Array  # (S,), in logarithms
     linear: float  # Σ π φ̃·w
     loss: float
-    own: OwnWeights | None = None
+    specific: SpecificWeights | None = None
 
     @property
     def weights(self) -> Array:
         """Return all weights, (F, S)."""
-        return self.factors.product if self.own is None else self.factors.product + self.own.dense
+        return self.factors.product if self.specific is None else self.factors.product + self.specific.dense
 
     def objective(self, strength: float) -> float:
         """Return the value of the problem with penalties, for balanced factors."""
-        own = 0.0 if self.own is None else self.own.penalty
-        return self.loss + strength * self.factors.norm + own
+        penalty = 0.0 if self.specific is None else self.specific.penalty
+        return self.loss + strength * self.factors.norm + penalty
 
 
-def evaluate_factors(problem: SharedProblem, factors: Factors, own: OwnWeights | None = None) -> GroupState:
-    """Return the state of some factors; own parts are the best that there are beside them, sought from `own`."""
+def evaluate_factors(problem: SharedProblem, factors: Factors, specific: SpecificWeights | None = None) -> GroupState:
+    """Return the state of factors; species-specific parts are optimised for them, starting from `specific`."""
     phi, records = problem.phi, problem.records
     axes, theta = np.empty((len(problem.q), factors.rank)), np.empty((len(problem.q), records.count))
 
-    def score(some: slice) -> None:
-        np.matmul(phi[some], factors.a, out=axes[some])
-        np.matmul(axes[some], factors.b, out=theta[some])
+    def score(block: slice) -> None:
+        np.matmul(phi[block], factors.a, out=axes[block])
+        np.matmul(axes[block], factors.b, out=theta[block])
 
     problem.over_sites(score)
     linear = float(np.sum((problem.means.T @ factors.a).T * factors.b))
-    if own is not None:
-        own = own.solved(theta)
-        linear += float(np.sum(problem.means * own.dense))
+    if specific is not None:
+        specific = specific.solved(theta)
+        linear += float(np.sum(problem.means * specific.dense))
     mass, normaliser = problem.densities(theta)
-    return GroupState(factors, axes, mass, normaliser, linear, float(records.weight @ normaliser) - linear, own)
+    return GroupState(factors, axes, mass, normaliser, linear, float(records.weight @ normaliser) - linear, specific)
 
 
 def factor_gradient(problem: SharedProblem, state: GroupState, strength: float) -> Array:
@@ -121,9 +121,9 @@ def factor_gradient(problem: SharedProblem, state: GroupState, strength: float) 
     """
     a, b, phi = state.factors.a, state.factors.b, problem.phi
 
-    def part(some: slice) -> tuple[Array, Array]:
-        mass = state.mass[some]
-        return phi[some].T @ (mass @ b.T), state.axes[some].T @ mass
+    def part(block: slice) -> tuple[Array, Array]:
+        mass = state.mass[block]
+        return phi[block].T @ (mass @ b.T), state.axes[block].T @ mass
 
     into_a, into_b = (add_up(list(each)) for each in zip(*problem.over_sites(part)))
     into_a += strength * a - problem.means @ b.T

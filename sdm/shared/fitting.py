@@ -13,12 +13,12 @@ from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, STALLED
 from sdm.maxent.solvers.descent import ROUNDING
 from sdm.maxent.solvers.lbfgs import Inverse, Iterate, minimise
 from sdm.shared.factors import Factors, GroupState, evaluate_factors, factor_gradient
-from sdm.shared.own import OwnParts
 from sdm.shared.problem import SharedProblem
+from sdm.shared.specific import SpecificParts
 from sdm.types import Array
 
-NEW_AXES = 6  # that enter in one round
-_LEAST = 1e-8  # of the largest singular value: axes that are smaller go
+NEW_AXES = 6  # largest number of new axes per round
+_LEAST = 1e-8  # axes with smaller relative singular values are dropped
 
 
 @dataclass(frozen=True)
@@ -44,27 +44,29 @@ class SharedFit:
         return self.state.weights
 
     @property
-    def own(self) -> Array:
-        """The part of them that is each species' own."""
-        return np.zeros(self.factors.shape) if self.state.own is None else self.state.own.dense
+    def specific(self) -> Array:
+        """Return the species-specific part of the weights, (F, S)."""
+        return np.zeros(self.factors.shape) if self.state.specific is None else self.state.specific.dense
 
 
 def fit_shared(
     problem: SharedProblem,
     strength: float,
     start: Factors | None = None,
-    own_beta: Array | None = None,
+    specific_beta: Array | None = None,
     *,
     tolerance: float = 1e-4,
     max_rounds: int = 200,
     max_steps: int = 20_000,
 ) -> SharedFit:
-    """Fit the weights of a group to a strength `μ`, from nothing or from the factors of another strength, until the gap
-    is within the tolerance (nats per record). `own_beta` (F, S) are the l1 penalties of what is each species' own;
-    without them there is no such part."""
+    """Fit the weights of a group at a strength `μ`, until the gap is within the tolerance (nats per record).
+
+    `start` are the factors of another strength. `specific_beta` (F, S) are the l1 penalties of the species-specific
+    parts; None for a model without such parts.
+    """
     factors = Factors.none(problem.features, problem.records.count) if start is None else start.balanced(_LEAST)
-    own = None if own_beta is None else OwnParts(problem, own_beta).none()
-    state = evaluate_factors(problem, factors, own)
+    specific = None if specific_beta is None else SpecificParts(problem, specific_beta).none()
+    state = evaluate_factors(problem, factors, specific)
     history: list[dict[str, float]] = []
     bound, steps, relative, idle, status = -np.inf, 0, 1e-2, 0, MAX_ITERATIONS
     objective = gap = np.inf
@@ -72,10 +74,10 @@ def fit_shared(
         if state.factors.rank:
             state, used = descend(problem, state, strength, relative, max_steps - steps)
             steps += used
-            state = evaluate_factors(problem, state.factors.balanced(_LEAST), state.own)
+            state = evaluate_factors(problem, state.factors.balanced(_LEAST), state.specific)
         gradient = problem.gradient(state.mass)
         before, objective = objective, state.objective(strength)
-        bound = max(bound, lower_bound(problem, state, strength, gradient, own_beta))
+        bound = max(bound, lower_bound(problem, state, strength, gradient, specific_beta))
         gap = float(max(objective - bound, 0.0))
         history.append({"rank": state.factors.rank, "objective": objective, "gap": gap, "steps": steps})
         if gap <= tolerance:
@@ -89,7 +91,7 @@ def fit_shared(
             break
         more = _new_axes(problem, state.factors, gradient, strength)
         if more.rank:
-            state = evaluate_factors(problem, state.factors.joined(more), state.own)
+            state = evaluate_factors(problem, state.factors.joined(more), state.specific)
         relative = max(0.1 * relative, 1e-13) if not more.rank else relative
     return SharedFit(state, strength, objective, gap, steps, status, history)
 
@@ -108,7 +110,7 @@ def _new_axes(problem: SharedProblem, factors: Factors, gradient: Array, strengt
         outside = u[:, k] - basis @ (basis.T @ u[:, k])
         if size[k] <= strength * (1.0 + 1e-9) or len(axes) == NEW_AXES:
             break
-        if np.linalg.norm(outside) < 0.5:  # it is there already, and not yet at rest
+        if np.linalg.norm(outside) < 0.5:  # the axis exists, and is not yet stationary
             continue
         curvature = float(values @ (vectors.T @ u[:, k]) ** 2) * float(problem.records.weight @ v[k] ** 2)
         length = np.sqrt((size[k] - strength) / max(curvature, strength))
@@ -118,7 +120,7 @@ def _new_axes(problem: SharedProblem, factors: Factors, gradient: Array, strengt
 
 
 def lower_bound(
-    problem: SharedProblem, state: GroupState, strength: float, gradient: Array, own_beta: Array | None = None
+    problem: SharedProblem, state: GroupState, strength: float, gradient: Array, specific_beta: Array | None = None
 ) -> float:
     """Return a lower bound of the objective: minus the divergence of feasible densities from the base measure.
 
@@ -128,16 +130,16 @@ def lower_bound(
     records = problem.records
     weight, tiny = records.weight, np.finfo(float).tiny
     excess = float(np.linalg.norm(gradient, 2)) / strength
-    if own_beta is not None:
-        excess = max(excess, float(np.max(np.abs(gradient) / np.maximum(own_beta * weight, tiny))))
+    if specific_beta is not None:
+        excess = max(excess, float(np.max(np.abs(gradient) / np.maximum(specific_beta * weight, tiny))))
     t = 1.0 - 1.0 / excess if excess > 1.0 else 0.0
     expected = float(np.sum(gradient * state.weights)) + state.linear  # Σ π E_p[θ]
     divergence = expected - float(weight @ state.normaliser)
     if t == 0.0:
         return -divergence
-    # All sites have (1 − t) p in place of p; those with records of the species get t π̃ besides.
-    at, of = records.site, records.species
-    q, less = problem.q[at], (1.0 - t) * state.mass[at, of] / weight[of]
+    # All sites have (1 − t) p in place of p; sites with records of the species have t π̃ in addition.
+    site, of = records.site, records.species
+    q, less = problem.q[site], (1.0 - t) * state.mass[site, of] / weight[of]
     mixed = less + t * records.share
     before = less * np.log(np.maximum(less, tiny) / q)
     after = mixed * np.log(np.maximum(mixed, tiny) / q)
@@ -145,7 +147,7 @@ def lower_bound(
     return -float(rest + weight[of] @ (after - before))
 
 
-_PATIENCE = 20  # steps without a smaller gradient, where the value no longer tells
+_PATIENCE = 20  # steps without a smaller gradient, when changes of the value are within rounding
 
 
 def descend(
@@ -157,32 +159,32 @@ def descend(
 
     def smooth(flat: Array) -> tuple[float, Array]:
         nonlocal latest
-        latest = evaluate_factors(problem, state.factors.with_flat(flat), latest.own)
+        latest = evaluate_factors(problem, state.factors.with_flat(flat), latest.specific)
         return latest.objective(strength), factor_gradient(problem, latest, strength)
 
-    def done(at: Iterate) -> bool:
+    def done(point: Iterate) -> bool:
         nonlocal best, least, idle
-        length = float(np.linalg.norm(at.gradient))
-        if length <= relative * strength * float(np.linalg.norm(at.w)):
-            best = at
+        length = float(np.linalg.norm(point.gradient))
+        if length <= relative * strength * float(np.linalg.norm(point.w)):
+            best = point
             return True
         if best is None or length < least:
-            best, least, idle = at, length, 0
+            best, least, idle = point, length, 0
             return False
         idle += 1
-        return idle > _PATIENCE and at.value >= best.value * (1.0 - ROUNDING)
+        return idle > _PATIENCE and point.value >= best.value * (1.0 - ROUNDING)
 
-    def guess_at(flat: Array) -> Inverse:
-        return Guess(problem, state.factors.with_flat(flat), strength).apply
+    def inverse_at(flat: Array) -> Inverse:
+        return InverseCurvature(problem, state.factors.with_flat(flat), strength).apply
 
     flat = state.factors.flat
-    at, steps = minimise(smooth, flat, np.zeros(flat.size), done, most, guess_at, refresh=most + 1, slack=ROUNDING)
-    end = best if best is not None and idle > _PATIENCE else at
-    return evaluate_factors(problem, state.factors.with_flat(end.w), latest.own), steps
+    last, steps = minimise(smooth, flat, np.zeros(flat.size), done, most, inverse_at, refresh=most + 1, slack=ROUNDING)
+    end = best if best is not None and idle > _PATIENCE else last
+    return evaluate_factors(problem, state.factors.with_flat(end.w), latest.specific), steps
 
 
-class Guess:
-    """The inverse of a rough curvature: that of the base measure, in both factors."""
+class InverseCurvature:
+    """The inverse of an approximate curvature, by the base measure, in both factors."""
 
     def __init__(self, problem: SharedProblem, factors: Factors, strength: float) -> None:
         values, self.vectors = problem.covariance

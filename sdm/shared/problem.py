@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sdm.types import Array
 
-BLOCK = 2048  # sites that are worked on together
+BLOCK = 2048  # sites per block
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Records:
 
     site: NDArray[np.int64]
     species: NDArray[np.int64]
-    share: Array  # of the records of the species; they add up to one for each
+    share: Array  # share of the species' records; the sum is one for each species
     weight: Array  # π, the share of all records that each species has
 
     @property
@@ -62,7 +62,7 @@ class SharedProblem:
     @cached_property
     def covariance(self) -> tuple[Array, Array]:
         """Return eigenvalues and eigenvectors of the covariance of the features under the base measure."""
-        parts = self.over_sites(lambda some: self.phi[some].T @ (self.phi[some] * self.q[some, None]))
+        parts = self.over_sites(lambda block: self.phi[block].T @ (self.phi[block] * self.q[block, None]))
         values, vectors = np.linalg.eigh(add_up(parts))
         return np.maximum(values, 0.0), vectors
 
@@ -89,27 +89,27 @@ class SharedProblem:
     def densities(self, theta: Array) -> tuple[Array, Array]:
         """Convert scores (n, S) in place to densities times the weights of their species; return also log
         normalisers."""
-        top = np.max(self.over_sites(lambda some: theta[some].max(axis=0)), axis=0)
+        top = np.max(self.over_sites(lambda block: theta[block].max(axis=0)), axis=0)
 
-        def ratios(some: slice) -> Array:
-            part = theta[some]
+        def ratios(block: slice) -> Array:
+            part = theta[block]
             np.subtract(part, top, out=part)
             np.exp(part, out=part)
-            part *= self.q[some, None]
+            part *= self.q[block, None]
             return np.asarray(part.sum(axis=0))
 
         total = add_up(self.over_sites(ratios))
         scale = self.records.weight / total
 
-        def finish(some: slice) -> None:
-            theta[some] *= scale
+        def finish(block: slice) -> None:
+            theta[block] *= scale
 
         self.over_sites(finish)
         return theta, np.log(total) + top
 
     def gradient(self, mass: Array) -> Array:
         """Return `G`, one column per species, from densities times the weights of the species."""
-        return add_up(self.over_sites(lambda some: self.phi[some].T @ mass[some])) - self.means
+        return add_up(self.over_sites(lambda block: self.phi[block].T @ mass[block])) - self.means
 
 
 def add_up(parts: Sequence[Array]) -> Array:

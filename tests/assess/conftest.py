@@ -32,8 +32,8 @@ def make_table(seed: int = 1, m: int = 80, n: int = 500, noise: int = 1, soil: b
 @pytest.fixture(scope="session")
 def virtual(tmp_path_factory: pytest.TempPathFactory) -> SampleTable:
     """Virtualis montanus in a landscape of its own, with three layers of noise: 400 records, 2,000 background cells."""
-    made = simulate(tmp_path_factory.mktemp("virtual"), size=128, layers=3, noise=3, records=400, sites=10, seed=1)
-    return read_virtual(made.layers, made.occurrences)
+    built = simulate(tmp_path_factory.mktemp("virtual"), size=128, layers=3, noise=3, records=400, sites=10, seed=1)
+    return read_virtual(built.layers, built.occurrences)
 
 
 def read_virtual(layers: tuple[Path, ...], occurrences: Path) -> SampleTable:

@@ -66,10 +66,10 @@ def slow_cutoff(p: np.ndarray, inside: np.ndarray) -> float:
 def test_a_fold_is_measured_by_the_definitions(kind: str) -> None:
     sample = make_sample(kind)
     split = random_folds(90, 3, noun="sites")
-    found = cross_validate(sample, ESTIMATOR, split, assessor=CLASSES, keep_models=True)
-    for fold, row, kept in zip(split.folds, found.rows, found.models, strict=True):
+    result = cross_validate(sample, ESTIMATOR, split, assessor=CLASSES, keep_models=True)
+    for fold, row, remaining in zip(split.folds, result.rows, result.models, strict=True):
         model = refit(sample, fold.train).model_
-        assert kept.to_bytes() == model.to_bytes()
+        assert remaining.to_bytes() == model.to_bytes()
         at = list(model.classes)
         if kind == "proportions":
             y = sample.target.to_numpy().T
@@ -77,46 +77,46 @@ def test_a_fold_is_measured_by_the_definitions(kind: str) -> None:
             y = np.array([[float(label == name) for label in sample.target] for name in at])
         p = model.predict_proba(sample.values).T
         shares = y[:, fold.train].mean(axis=1)
-        held, known = p[:, fold.test], p[:, fold.train]
+        held_out, known = p[:, fold.test], p[:, fold.train]
         truth, seen = y[:, fold.test], y[:, fold.train]
-        assert row["loss.val"] == pytest.approx(-np.mean(np.sum(truth * np.log(held), axis=0)))
+        assert row["loss.val"] == pytest.approx(-np.mean(np.sum(truth * np.log(held_out), axis=0)))
         assert row["loss.const.val"] == pytest.approx(-np.mean(np.sum(truth * np.log(shares)[:, None], axis=0)))
-        hit = truth[held.argmax(axis=0), np.arange(held.shape[1])]
+        hit = truth[held_out.argmax(axis=0), np.arange(held_out.shape[1])]
         assert row["accuracy.val"] == pytest.approx(hit.mean())
         counted = [1] if kind == "presence" else range(len(at))
-        assert row["auc.val"] == pytest.approx(np.nanmean([slow_auc(held[c], truth[c] >= 0.5) for c in counted]))
+        assert row["auc.val"] == pytest.approx(np.nanmean([slow_auc(held_out[c], truth[c] >= 0.5) for c in counted]))
         assert row["auc.train"] == pytest.approx(np.nanmean([slow_auc(known[c], seen[c] >= 0.5) for c in counted]))
         assert row["auc.diff"] == pytest.approx(row["auc.train"] - row["auc.val"])
         cutoffs = {c: slow_cutoff(known[c], seen[c] >= 0.5) for c in counted}
-        expected = [slow_tss(held[c], truth[c] >= 0.5, cutoffs[c]) for c in counted]
+        expected = [slow_tss(held_out[c], truth[c] >= 0.5, cutoffs[c]) for c in counted]
         assert row["tss.val"] == pytest.approx(np.nanmean(expected))
         best = [slow_tss(known[c], seen[c] >= 0.5, cutoffs[c]) for c in counted]
         assert row["tss.train"] == pytest.approx(np.nanmean(best))
         assert (row["training_sites"], row["test_sites"], row["status"]) == (60, 30, "converged")
         assert row["ncoef"] == np.count_nonzero(model.weights) / (2 if len(at) == 2 else 1)
     for name in CLASSES.averaged:
-        values = [row[name] for row in found.rows]
-        assert found.mean[f"{name}.avg"] == pytest.approx(np.mean(values))
-        assert found.mean[f"{name}.sd"] == pytest.approx(np.std(values, ddof=1))
+        values = [row[name] for row in result.rows]
+        assert result.mean[f"{name}.avg"] == pytest.approx(np.mean(values))
+        assert result.mean[f"{name}.sd"] == pytest.approx(np.std(values, ddof=1))
 
 
 def test_predictions_out_of_fold_are_those_of_the_model_that_did_not_know_the_site() -> None:
     """The run's cross-validation measures all held-out sites together, beside the folds' constant models."""
     sample, split = make_sample(), random_folds(90, 3, seed=4)
-    found = cross_validate(sample, ESTIMATOR, split, assessor=CLASSES)
-    assert found.models == []
-    out = found.out_of_fold
+    result = cross_validate(sample, ESTIMATOR, split, assessor=CLASSES)
+    assert result.models == []
+    out = result.out_of_fold
     assert out is not None
-    assert out.known.all()
+    assert out.held_out.all()
     for fold in split.folds:
         model = refit(sample, fold.train).model_
         np.testing.assert_array_equal(out.p[:, fold.test], model.distributions(sample.values[fold.test]))
         shares = [np.mean(sample.target[fold.train] == name) for name in model.classes]
         np.testing.assert_allclose(out.constant[:, fold.test].T, [shares] * 30)
     np.testing.assert_array_equal(out.targets, targets_of(sample, ["bog", "fen", "wood"]))
-    whole = measure_classes(out.p, out.targets, out.constant)
-    assert whole.log_loss == pytest.approx(found.mean["loss.val.avg"])
-    assert whole.constant == pytest.approx(found.mean["loss.const.val.avg"])
+    full = measure_classes(out.p, out.targets, out.constant)
+    assert full.log_loss == pytest.approx(result.mean["loss.val.avg"])
+    assert full.constant == pytest.approx(result.mean["loss.const.val.avg"])
 
 
 def test_replicates_average_what_is_predicted_of_a_site() -> None:
@@ -129,14 +129,14 @@ def test_replicates_average_what_is_predicted_of_a_site() -> None:
             np.testing.assert_allclose(out.p[:, site], np.mean(own, axis=0), rtol=1e-12)
         else:
             assert np.isnan(out.p[:, site]).all()
-    assert 0 < out.known.sum() < 90
+    assert 0 < out.held_out.sum() < 90
 
 
 def test_sites_held_out_one_at_a_time_are_measured_together() -> None:
     """One site has no AUC, TSS or κ: without pooling leave-one-out would say nothing of them."""
     sample = make_sample("presence", 24)
-    found = cross_validate(sample, ESTIMATOR, leave_one_out(24), assessor=CLASSES)
-    assert all(np.isnan(row["auc.val"]) for row in found.rows)
+    result = cross_validate(sample, ESTIMATOR, leave_one_out(24), assessor=CLASSES)
+    assert all(np.isnan(row["auc.val"]) for row in result.rows)
     p, calls = np.empty(24), np.empty(24)
     for i in range(24):
         rest = np.delete(np.arange(24), i)
@@ -145,12 +145,12 @@ def test_sites_held_out_one_at_a_time_are_measured_together() -> None:
         known = model.predict_proba(sample.values[rest])[:, 1]
         calls[i] = p[i] >= slow_cutoff(known, sample.target[rest] == 1)
     here = sample.target == 1
-    assert found.mean["auc.val.avg"] == pytest.approx(slow_auc(p, here))
-    assert found.mean["tss.val.avg"] == pytest.approx(calls[here].mean() - calls[~here].mean())
+    assert result.mean["auc.val.avg"] == pytest.approx(slow_auc(p, here))
+    assert result.mean["tss.val.avg"] == pytest.approx(calls[here].mean() - calls[~here].mean())
     targets = np.array([~here, here]).astype(float)
-    assert found.mean["kappa.val.avg"] == pytest.approx(measure_classes(np.array([1 - p, p]), targets).kappa)
-    assert np.isnan(found.mean["auc.val.sd"])
-    assert found.mean["loss.val.avg"] == pytest.approx(-np.mean(np.log(np.where(here, p, 1 - p))))
+    assert result.mean["kappa.val.avg"] == pytest.approx(measure_classes(np.array([1 - p, p]), targets).kappa)
+    assert np.isnan(result.mean["auc.val.sd"])
+    assert result.mean["loss.val.avg"] == pytest.approx(-np.mean(np.log(np.where(here, p, 1 - p))))
 
 
 def test_visits_and_other_processes_change_nothing() -> None:
@@ -174,25 +174,25 @@ def test_visits_and_other_processes_change_nothing() -> None:
 def test_settings_of_classes_are_tuned_by_held_out_loss() -> None:
     sample, split = make_sample(), random_folds(90, 3)
     settings = setting_grid(features=["l", "lq"], multiplier=[0.1, 100.0])
-    found = search_settings(sample, settings, split, base=ConditionalMaxent(regularization="l1"), assessor=CLASSES)
-    for setting, row in zip(settings, found.rows, strict=True):
+    result = search_settings(sample, settings, split, base=ConditionalMaxent(regularization="l1"), assessor=CLASSES)
+    for setting, row in zip(settings, result.rows, strict=True):
         one = ConditionalMaxent(regularization="l1", **setting)
         alone = cross_validate(sample, one, split, assessor=CLASSES)
         for name in ("loss.val", "auc.val", "tss.val", "accuracy.val", "kappa.val", "loss.const.val"):
             assert row[f"{name}.avg"] == pytest.approx(alone.mean[f"{name}.avg"], nan_ok=True)
-        whole = CLASSES.fit(sample, one).model_
-        own = whole.predict_proba(sample.values)[np.arange(90), sample.label]
-        k = np.count_nonzero(whole.weights) + 2
+        full = CLASSES.fit(sample, one).model_
+        own = full.predict_proba(sample.values)[np.arange(90), sample.label]
+        k = np.count_nonzero(full.weights) + 2
         assert row["AICc"] == pytest.approx(2 * k - 2 * np.log(own).sum() + 2 * k * (k + 1) / (90 - k - 1))
         constant = -np.sum(np.bincount(sample.label) / 90 * np.log(np.bincount(sample.label) / 90))
         assert row["gain"] == pytest.approx(constant + np.log(own).mean())
-    best = found.best("loss.val.avg")
-    assert found.rows[best]["loss.val.avg"] == min(row["loss.val.avg"] for row in found.rows)
-    assert found.rows[best]["multiplier"] == 0.1
-    assert found.best("kappa.val.avg") == int(np.nanargmax([row["kappa.val.avg"] for row in found.rows]))
-    assert found.rows[found.best("loss.val.avg", "one_se")]["ncoef"] <= found.rows[best]["ncoef"]
+    best = result.best("loss.val.avg")
+    assert result.rows[best]["loss.val.avg"] == min(row["loss.val.avg"] for row in result.rows)
+    assert result.rows[best]["multiplier"] == 0.1
+    assert result.best("kappa.val.avg") == int(np.nanargmax([row["kappa.val.avg"] for row in result.rows]))
+    assert result.rows[result.best("loss.val.avg", "one_se")]["ncoef"] <= result.rows[best]["ncoef"]
     with pytest.raises(OptionError, match=r"by='cbi.val.avg': expected a measure such as auc.val.avg"):
-        found.best("cbi.val.avg")
+        result.best("cbi.val.avg")
     with pytest.raises(OptionError, match="has no parameter 'families'"):
         search_settings(sample, [{"families": "l"}], split, base=ConditionalMaxent(), assessor=CLASSES)
 
@@ -218,11 +218,11 @@ def test_penalties_of_trees_are_tuned() -> None:
 
 def test_criteria_that_classes_do_not_have_say_why() -> None:
     shares = make_sample("proportions", 40)
-    row = CLASSES.measure_whole(CLASSES.fit(shares, ESTIMATOR), shares)
+    row = CLASSES.measure_training(CLASSES.fit(shares, ESTIMATOR), shares)
     assert np.isnan(row["AICc"])
     assert "proportions have no likelihood" in row["AICc.reason"]
     few = make_sample("presence", 12)
-    row = CLASSES.measure_whole(CLASSES.fit(few, ConditionalMaxent("t", "l2sq", 1.0, knots="all")), few)
+    row = CLASSES.measure_training(CLASSES.fit(few, ConditionalMaxent("t", "l2sq", 1.0, knots="all")), few)
     assert "coefficients for 12 sites" in row["AICc.reason"]
 
 
@@ -235,9 +235,9 @@ def test_null_models_permute_the_classes_of_the_training_sites() -> None:
         np.testing.assert_array_equal(train.values, sample.values[fold.train])
         assert sorted(train.target) == sorted(sample.target[fold.train])
         assert (train.target != sample.target[fold.train]).any()
-    found = null_models(sample, ESTIMATOR, split, assessor=CLASSES, iterations=8, seed=5)
+    result = null_models(sample, ESTIMATOR, split, assessor=CLASSES, iterations=8, seed=5)
     real = cross_validate(sample, ESTIMATOR, split, assessor=CLASSES).mean
-    by = {test["measure"]: test for test in found.tests}
+    by = {test["measure"]: test for test in result.tests}
     assert set(by) == set(CLASSES.higher) - {"auc.train", "tss.train"}
     losses = []
     for k, fold in enumerate(split.folds):
@@ -247,7 +247,7 @@ def test_null_models_permute_the_classes_of_the_training_sites() -> None:
         p = refit(shuffled, fold.train).model_.predict_proba(sample.values[fold.test])
         losses.append(-np.mean(np.log(p[np.arange(30), sample.target[fold.test]])))
         assert k < 3
-    assert found.rows[0]["loss.val.avg"] == pytest.approx(np.mean(losses))
+    assert result.rows[0]["loss.val.avg"] == pytest.approx(np.mean(losses))
     for name in ("loss.val", "auc.val", "tss.val"):
         assert by[name]["real"] == pytest.approx(real[f"{name}.avg"])
         assert by[name]["p"] == pytest.approx(1 / 9), f"{name}: the real classes follow heat, the null ones nothing"

@@ -25,24 +25,24 @@ def partitions(virtual):
 
 def test_the_learning_curve_falls(virtual, partitions) -> None:
     """Fig. 6: "in all cases, the performance improves as more samples become available", most of all for thresholds."""
-    found = learning_curve(virtual, PAPER, partitions, sizes=[10, 30, 90, 280])
-    assert [(p.label, p.presences) for p in found] == [(k, n) for k in ("LQ", "T") for n in (10, 30, 90, 280)]
+    result = learning_curve(virtual, PAPER, partitions, sizes=[10, 30, 90, 280])
+    assert [(p.label, p.presences) for p in result] == [(k, n) for k in ("LQ", "T") for n in (10, 30, 90, 280)]
     for label in PAPER:
-        loss = [p.loss for p in found if p.label == label]
+        loss = [p.loss for p in result if p.label == label]
         assert np.all(np.diff(loss) < 0), f"{label}: {loss}"
-        auc = [p.auc for p in found if p.label == label]
+        auc = [p.auc for p in result if p.label == label]
         assert auc[-1] > auc[0]
-    assert all(p.loss < np.log(virtual.n_background) for p in found if p.presences >= 90), "better than uniform"
-    assert all(p.partitions == 5 and p.loss_sd > 0 and p.auc_sd > 0 for p in found)
+    assert all(p.loss < np.log(virtual.n_background) for p in result if p.presences >= 90), "better than uniform"
+    assert all(p.partitions == 5 and p.loss_sd > 0 and p.auc_sd > 0 for p in result)
 
 
 @pytest.mark.thorough
 def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None:
     """Fig. 7: "the remarkably consistent minimum at β₀ ≈ 1.0 for threshold feature curves"."""
     betas = [0.12, 0.3, 0.6, 1.0, 1.7, 3.0, 10.0]
-    found = sensitivity_curve(virtual, {"T": Maxent("t", beta="deviation")}, partitions, multipliers=betas)
-    assert [p.multiplier for p in found] == betas
-    loss = np.array([p.loss for p in found])
+    result = sensitivity_curve(virtual, {"T": Maxent("t", beta="deviation")}, partitions, multipliers=betas)
+    assert [p.multiplier for p in result] == betas
+    loss = np.array([p.loss for p in result])
     assert 0.5 < betas[int(np.argmin(loss))] < 2.0
     assert loss[0] > loss.min() + 0.04, "too low a penalty overfits"
     assert loss[-1] > loss.min() + 0.1, "too high a penalty tells nothing"
@@ -51,17 +51,17 @@ def test_thresholds_want_a_penalty_of_one_deviation(virtual, partitions) -> None
 def test_a_point_is_the_mean_over_partitions(small) -> None:
     split = split_table(small, "subsample", replicates=3, percent=25, seed=1)
     settings = {"L": Maxent("l"), "LQ": Maxent("lq")}
-    found = sensitivity_curve(small, settings, split, multipliers=[2.0, 0.5])
+    result = sensitivity_curve(small, settings, split, multipliers=[2.0, 0.5])
     rows = []
     for fold in split.folds:
         train = fold.training(small)
         rows.append(measure_presences(fit_table(train, Maxent("l", multiplier=0.5)).model_, train, fold.testing(small)))
-    first = found[0]
+    first = result[0]
     assert (first.label, first.multiplier, first.presences) == ("L", 0.5, 60)
     assert first.loss == pytest.approx(np.mean([row["loss.val"] for row in rows]), abs=1e-3)
     assert first.auc == pytest.approx(np.mean([row["auc.val"] for row in rows]), abs=1e-3)
     assert first.loss_sd == pytest.approx(np.std([row["loss.val"] for row in rows], ddof=1), rel=0.02)
-    assert [p.label for p in found] == ["L", "L", "LQ", "LQ"]
+    assert [p.label for p in result] == ["L", "L", "LQ", "LQ"]
 
 
 def test_larger_sets_contain_smaller_ones_and_seeds_repeat(small) -> None:

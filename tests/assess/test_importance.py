@@ -60,11 +60,11 @@ def test_permutation_is_its_definition(small) -> None:
             worse = model.predict(changed, "raw")
             own.append(auc(raw[:m], raw) - auc(worse[:m], worse))
         drops.append(own)
-    found = permutation_importance(model, small.presence, small.background, repeats=4, seed=7)
-    assert [row.drop for row in found] == pytest.approx([np.mean(own) for own in drops])
-    assert [row.drop_deviation for row in found] == pytest.approx([np.std(own, ddof=1) for own in drops])
-    assert sum(row.percent for row in found) == pytest.approx(100)
-    assert found == permutation_importance(model, small.presence, small.background, repeats=4, seed=7)
+    result = permutation_importance(model, small.presence, small.background, repeats=4, seed=7)
+    assert [row.drop for row in result] == pytest.approx([np.mean(own) for own in drops])
+    assert [row.drop_deviation for row in result] == pytest.approx([np.std(own, ddof=1) for own in drops])
+    assert sum(row.percent for row in result) == pytest.approx(100)
+    assert result == permutation_importance(model, small.presence, small.background, repeats=4, seed=7)
     with pytest.raises(OptionError, match="repeats=0"):
         permutation_importance(model, small.presence, small.background, repeats=0)
 
@@ -78,9 +78,9 @@ def test_java_maxents_importance_is_near(bradypus, shared) -> None:
         row = next(csv.DictReader(source))
     fitted = Maxent(categorical=["ecoreg"]).fit(table, labels)
     x = fitted._data.encoder.encode(table)
-    found = permutation_importance(fitted.model_, x[labels == 1], x[labels == 0], repeats=5)
+    result = permutation_importance(fitted.model_, x[labels == 1], x[labels == 0], repeats=5)
     java = [float(row[f"{name} permutation importance"]) for name in fitted.model_.names]
-    ours = [row.percent for row in found]
+    ours = [row.percent for row in result]
     assert np.corrcoef(java, ours)[0, 1] > 0.7
     contributed = [row.percent for row in percent_contribution(fitted.problem_, fitted.coef_)]
     java = [float(row[f"{name} contribution"]) for name in fitted.model_.names]
@@ -93,13 +93,13 @@ def test_contributions_add_up_to_the_gain(small, name: str) -> None:
     fitted = fit_table(small, estimator_of(MODELS[name]))
     problem = fitted.problem_
     state = problem.state(fitted.coef_)
-    whole = float(problem.sample @ state.theta) - state.gibbs.conjugate
-    found = percent_contribution(problem, fitted.coef_)
-    assert [row.variable for row in found] == list(small.names)
+    full = float(problem.sample @ state.theta) - state.gibbs.conjugate
+    result = percent_contribution(problem, fitted.coef_)
+    assert [row.variable for row in result] == list(small.names)
     smooth = problem.entropy.alpha == 1.0  # others have kinks where cells come to zero
-    assert sum(row.gain for row in found) == pytest.approx(whole, abs=1e-9 if smooth else 1e-4)
-    assert sum(row.percent for row in found) == pytest.approx(100)
-    assert ranked(found)[-1] == "noise1"
+    assert sum(row.gain for row in result) == pytest.approx(full, abs=1e-9 if smooth else 1e-4)
+    assert sum(row.percent for row in result) == pytest.approx(100)
+    assert ranked(result)[-1] == "noise1"
 
 
 @pytest.mark.thorough
@@ -136,10 +136,10 @@ def test_jackknife_fits_without_and_only(small, setting) -> None:
     raw = single.model_.predict(test[:, [1]], "raw")
     assert by["rain", "only"].test_gain == pytest.approx(np.mean(np.log(raw * single.model_.n_domain)))
     # fewer variables cannot fit better, but a tree among fewer variables is cheaper (eq. 15)
-    whole = by["", "all"].train_gain + (1e-4 if "features" in setting else 0.01)
+    full = by["", "all"].train_gain + (1e-4 if "features" in setting else 0.01)
     for name in small.names:
-        assert by[name, "without"].train_gain <= whole + 1e-4
-        assert by[name, "only"].train_gain <= whole + 1e-4
+        assert by[name, "without"].train_gain <= full + 1e-4
+        assert by[name, "only"].train_gain <= full + 1e-4
     assert by["warmth", "only"].train_gain > by["noise1", "only"].train_gain + 0.1
     assert by["warmth", "without"].train_gain < by["noise1", "without"].train_gain - 0.1
     assert by["warmth", "only"].test_auc > 0.6

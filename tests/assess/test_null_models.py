@@ -14,28 +14,28 @@ from sdm.errors import DataError, OptionError
 
 def test_a_real_niche_stands_out(small) -> None:
     split = split_table(small, "random", k=3)
-    found = null_models(small, Maxent("lq"), split, iterations=20, seed=1)
-    by = {test["measure"]: test for test in found.tests}
+    result = null_models(small, Maxent("lq"), split, iterations=20, seed=1)
+    by = {test["measure"]: test for test in result.tests}
     real = cross_validate(small, Maxent("lq"), split).mean
     for name in ("auc.val", "loss.val", "gain.val", "or.10p"):
         assert by[name]["real"] == pytest.approx(real[f"{name}.avg"])
     assert by["auc.val"]["effect"] > 2
     assert by["auc.val"]["p"] == pytest.approx(1 / 21)
     assert by["loss.val"]["effect"] > 2, "less is better, so the sign is turned"
-    values = np.array([row["auc.val.avg"] for row in found.rows])
+    values = np.array([row["auc.val.avg"] for row in result.rows])
     assert values.size == 20
     assert by["auc.val"]["null_mean"] == pytest.approx(values.mean())
     assert by["auc.val"]["null_sd"] == pytest.approx(values.std(ddof=1))
     assert by["auc.val"]["effect"] == pytest.approx((real["auc.val.avg"] - values.mean()) / values.std(ddof=1))
     assert abs(values.mean() - 0.5) < 0.15, "null models know nothing of the species"
-    assert found.tests == null_models(small, Maxent("lq"), split, iterations=20, seed=1).tests
+    assert result.tests == null_models(small, Maxent("lq"), split, iterations=20, seed=1).tests
 
 
 def test_records_at_random_do_not_stand_out(small) -> None:
     values, x, y = small.background[:60], small.background_x[:60], small.background_y[:60]
     random = replace(small, presence=values, presence_x=x, presence_y=y)
-    found = null_models(random, Maxent("lq"), split_table(random, "random", k=3), iterations=20)
-    by = {test["measure"]: test for test in found.tests}
+    result = null_models(random, Maxent("lq"), split_table(random, "random", k=3), iterations=20)
+    by = {test["measure"]: test for test in result.tests}
     assert by["auc.val"]["p"] > 0.1
     assert abs(by["auc.val"]["effect"]) < 2.5
 
@@ -44,9 +44,9 @@ def test_weights_and_divided_background_are_kept(small) -> None:
     rng = np.random.default_rng(0)
     weighted = replace(small, weights=rng.random(500) + 0.2, presence_weights=rng.random(80) + 0.2)
     split = split_table(weighted, "block", size=2.5, k=3, background="partition")
-    found = null_models(weighted, Maxent("l"), split, iterations=3)
-    assert len(found.rows) == 3
-    assert all(np.isfinite(row["loss.val.avg"]) for row in found.rows)
+    result = null_models(weighted, Maxent("l"), split, iterations=3)
+    assert len(result.rows) == 3
+    assert all(np.isfinite(row["loss.val.avg"]) for row in result.rows)
 
 
 def test_what_cannot_be_tested_is_said(small) -> None:

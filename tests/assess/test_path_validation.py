@@ -21,12 +21,12 @@ def strata(seed: int, folds: int = 4):
     truth = m * u * np.exp(rng.normal(size=n))
     records = rng.choice(n, int(rng.integers(2 * folds, 120)), p=truth / truth.sum())
     fold = rng.permutation(records.size) % folds
-    paths, held = [], []
+    paths, held_out = [], []
     for k in range(folds):
         train = np.bincount(records[fold != k], minlength=n)
         paths.append(track_path(u, train / m, m))
-        held.append(np.bincount(records[fold == k], minlength=n))
-    return paths, held
+        held_out.append(np.bincount(records[fold == k], minlength=n))
+    return paths, held_out
 
 
 def plain_loss(path, held, nu) -> float:
@@ -37,66 +37,66 @@ def plain_loss(path, held, nu) -> float:
 
 @given(seeds)
 def test_the_loss_is_that_of_the_distributions(seed):
-    paths, held = strata(seed)
-    found = validate_path(paths, held)
+    paths, held_out = strata(seed)
+    result = validate_path(paths, held_out)
     rng = np.random.default_rng(seed)
-    top = float(found.nu[-2])
-    for nu in np.sort(np.concatenate([rng.random(6) * 1.2 * top, found.nu[:3], found.nu[-2:]])):
-        expected = [plain_loss(path, counts, nu) for path, counts in zip(paths, held)]
-        np.testing.assert_allclose(found.at(nu)[:, 0], expected, rtol=1e-9, atol=1e-10)
-    np.testing.assert_allclose(found.at(found.nu), found.losses, rtol=1e-12)
-    assert found.losses[:, 0] == pytest.approx(0.0, abs=1e-12)
+    top = float(result.nu[-2])
+    for nu in np.sort(np.concatenate([rng.random(6) * 1.2 * top, result.nu[:3], result.nu[-2:]])):
+        expected = [plain_loss(path, counts, nu) for path, counts in zip(paths, held_out)]
+        np.testing.assert_allclose(result.at(nu)[:, 0], expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(result.at(result.nu), result.losses, rtol=1e-12)
+    assert result.losses[:, 0] == pytest.approx(0.0, abs=1e-12)
 
 
 @given(seeds)
 def test_a_single_fold_has_no_error_and_chooses_its_best(seed):
-    found = validate_path(*(part[:1] for part in strata(seed)))
-    assert found.best.error == 0.0
-    assert found.one_error.mean == pytest.approx(found.best.mean, abs=1e-9)
-    assert found.one_error.nu <= found.best.nu * (1 + 1e-12)
+    result = validate_path(*(part[:1] for part in strata(seed)))
+    assert result.best.error == 0.0
+    assert result.one_error.mean == pytest.approx(result.best.mean, abs=1e-9)
+    assert result.one_error.nu <= result.best.nu * (1 + 1e-12)
 
 
 @given(seeds)
 def test_nothing_on_the_path_is_better_than_the_best(seed):
     """Compared with many points on every segment; and the best is what it says it is."""
-    paths, held = strata(seed)
-    found = validate_path(paths, held)
-    x = 1 / found.nu
+    paths, held_out = strata(seed)
+    result = validate_path(paths, held_out)
+    x = 1 / result.nu
     fine = np.concatenate([np.linspace(b, a, 12) for a, b in pairwise(x)])
     with np.errstate(divide="ignore"):
         nu = np.unique(1 / fine)
-    mean = found.at(nu).mean(axis=0)
-    assert found.best.mean <= mean.min() + 1e-12
-    at = found.at(found.best.nu)[:, 0]
-    assert found.best.mean == pytest.approx(at.mean(), abs=1e-12)
-    assert found.best.error == pytest.approx(np.std(at, ddof=1) / 2, abs=1e-12)
+    mean = result.at(nu).mean(axis=0)
+    assert result.best.mean <= mean.min() + 1e-12
+    at = result.at(result.best.nu)[:, 0]
+    assert result.best.mean == pytest.approx(at.mean(), abs=1e-12)
+    assert result.best.error == pytest.approx(np.std(at, ddof=1) / 2, abs=1e-12)
     # the largest tolerance within one standard error: it is within, nothing looser is
-    level = found.best.mean + found.best.error
-    assert found.one_error.nu <= found.best.nu
-    assert found.one_error.mean <= level + 1e-9
-    assert np.all(mean[nu < found.one_error.nu * (1 - 1e-9)] >= level - 1e-9)
+    level = result.best.mean + result.best.error
+    assert result.one_error.nu <= result.best.nu
+    assert result.one_error.mean <= level + 1e-9
+    assert np.all(mean[nu < result.one_error.nu * (1 - 1e-9)] >= level - 1e-9)
 
 
 def test_a_minimum_inside_a_segment_is_found_by_its_derivative():
     """Two strata, prior even, 8 of 10 records in the first, 7 of 10 held out: the best share is 0.7, no breakpoint."""
-    found = validate_path([track_path([1, 1], [8, 2])], [[7, 3]])
-    assert found.best.nu == pytest.approx(10.0)  # 0.8 − 1/ν = 0.7
-    assert found.best.mean == pytest.approx(-(0.7 * np.log(0.7 / 0.5) + 0.3 * np.log(0.3 / 0.5)))
-    assert found.best.error == 0.0
-    assert found.one_error.nu == pytest.approx(10.0, rel=1e-6)
+    result = validate_path([track_path([1, 1], [8, 2])], [[7, 3]])
+    assert result.best.nu == pytest.approx(10.0)  # 0.8 − 1/ν = 0.7
+    assert result.best.mean == pytest.approx(-(0.7 * np.log(0.7 / 0.5) + 0.3 * np.log(0.3 / 0.5)))
+    assert result.best.error == 0.0
+    assert result.one_error.nu == pytest.approx(10.0, rel=1e-6)
 
 
 def test_records_that_speak_against_every_fit_leave_the_prior():
-    found = validate_path([track_path([1, 1], [8, 2])], [[1, 9]])
-    assert found.best.mean == pytest.approx(0.0, abs=1e-12)
-    assert found.best.nu == pytest.approx(1 / 0.3)
+    result = validate_path([track_path([1, 1], [8, 2])], [[1, 9]])
+    assert result.best.mean == pytest.approx(0.0, abs=1e-12)
+    assert result.best.nu == pytest.approx(1 / 0.3)
 
 
 def test_a_stratum_without_training_records_makes_the_end_infinite():
-    found = validate_path([track_path([1, 1, 1], [5, 5, 0])] * 2, [[1, 1, 1], [1, 1, 0]])
-    assert np.isinf(found.mean[-1])
-    assert np.isinf(found.error[-1])
-    assert np.isfinite(found.best.mean)
+    result = validate_path([track_path([1, 1, 1], [5, 5, 0])] * 2, [[1, 1, 1], [1, 1, 0]])
+    assert np.isinf(result.mean[-1])
+    assert np.isinf(result.error[-1])
+    assert np.isfinite(result.best.mean)
 
 
 @pytest.mark.parametrize(

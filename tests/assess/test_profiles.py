@@ -130,16 +130,16 @@ def test_partial_dependence_is_the_mean_over_the_background(fitted) -> None:
 
 def test_a_surface_varies_two_variables(fitted) -> None:
     model, presences, *_ = fitted
-    made = surface(model, 0, 2, presences, "cloglog", points=11)
-    assert made.variables == ("warmth", "soil")
-    assert made.z.shape == (11, 3)
-    assert made.classes == (None, ("clay", "rock", "sand"))
+    built = surface(model, 0, 2, presences, "cloglog", points=11)
+    assert built.variables == ("warmth", "soil")
+    assert built.z.shape == (11, 3)
+    assert built.classes == (None, ("clay", "rock", "sand"))
     row = typical(model, presences)
-    row[[0, 2]] = made.x[4], made.y[1]
-    assert made.z[4, 1] == pytest.approx(model.predict(row[None], "cloglog")[0])
+    row[[0, 2]] = built.x[4], built.y[1]
+    assert built.z[4, 1] == pytest.approx(model.predict(row[None], "cloglog")[0])
     # with the second at its typical class, a column is the marginal curve
     clay = int(typical(model, presences)[2])
-    assert made.z[:, clay] == pytest.approx(marginal(model, 0, presences, "cloglog", x=made.x).y)
+    assert built.z[:, clay] == pytest.approx(marginal(model, 0, presences, "cloglog", x=built.x).y)
     with pytest.raises(OptionError, match="two variables, and 'rain' occurs twice"):
         surface(model, 1, 1, presences, "raw")
 
@@ -149,15 +149,15 @@ def test_bands_hold_the_replicates(fitted) -> None:
     rng = np.random.default_rng(1)
     models = [model]
     for _ in range(4):
-        some = np.sort(rng.choice(len(table), len(table) - 100, replace=False))
-        models.append(Maxent(features="lq", categorical=["soil"]).fit(table.iloc[some], labels[some]).model_)
+        subset = np.sort(rng.choice(len(table), len(table) - 100, replace=False))
+        models.append(Maxent(features="lq", categorical=["soil"]).fit(table.iloc[subset], labels[subset]).model_)
     x = response_grid(model, 0)
     profiles = [marginal(each, 0, presences, "cloglog", x=x) for each in models]
-    mean, made = band(profiles)
-    assert mean.y == pytest.approx(made.mean)
-    assert made.mean == pytest.approx(np.mean([p.y for p in profiles], axis=0))
-    assert made.lower == pytest.approx(np.quantile([p.y for p in profiles], 0.05, axis=0))
-    assert made.upper == pytest.approx(np.quantile([p.y for p in profiles], 0.95, axis=0))
+    mean, built = band(profiles)
+    assert mean.y == pytest.approx(built.mean)
+    assert built.mean == pytest.approx(np.mean([p.y for p in profiles], axis=0))
+    assert built.lower == pytest.approx(np.quantile([p.y for p in profiles], 0.05, axis=0))
+    assert built.upper == pytest.approx(np.quantile([p.y for p in profiles], 0.95, axis=0))
     assert mean.lo == min(p.lo for p in profiles)
     with pytest.raises(OptionError, match="compute them at the same x"):
         band([profiles[0], marginal(models[1], 0, presences, "cloglog", x=x + 1)])

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 
 from sdm.assess.splits.folds import Split
-from sdm.assess.splits.methods import METHODS, bootstrap, leave_one_out, own_folds, random_folds, split_table, subsample
+from sdm.assess.splits.methods import (
+    METHODS,
+    bootstrap,
+    labelled_folds,
+    leave_one_out,
+    random_folds,
+    split_table,
+    subsample,
+)
 from sdm.assess.splits.spatial import (
     blocks,
     buffered_leave_one_out,
@@ -46,8 +54,8 @@ def table(m: int = 30, n: int = 200, weighted: bool = False) -> SampleTable:
 
 def check_partition(split: Split, m: int, n: int) -> None:
     """Each presence is held out once and trains otherwise; so does the background, if it is divided."""
-    held = np.concatenate([fold.test for fold in split.folds])
-    assert sorted(held.tolist()) == list(range(m))
+    held_out = np.concatenate([fold.test for fold in split.folds])
+    assert sorted(held_out.tolist()) == list(range(m))
     for k, fold in enumerate(split.folds):
         assert sorted([*fold.train, *fold.test]) == list(range(m))
         assert np.all(split.group[fold.test] == k)
@@ -104,17 +112,17 @@ def test_subsample_holds_out_its_share(m, percent, seed) -> None:
 
 
 def test_own_folds_keep_their_names() -> None:
-    split = own_folds(["north", "south", "north", "east", "south"], ["south", "east", "north"], "partition")
+    split = labelled_folds(["north", "south", "north", "east", "south"], ["south", "east", "north"], "partition")
     assert [fold.name for fold in split.folds] == ["east", "north", "south"]
     assert split.folds[1].test.tolist() == [0, 2]
     assert split.folds[1].background_test.tolist() == [2]
     check_partition(split, 5, 3)
     with pytest.raises(DataError, match="fold 'west', which contains no presence"):
-        own_folds([1, 1, 2, 2], ["west"])
+        labelled_folds([1, 1, 2, 2], ["west"])
     with pytest.raises(DataError, match="1 distinct values"):
-        own_folds([1, 1, 1])
+        labelled_folds([1, 1, 1])
     with pytest.raises(OptionError, match="do not divide the background"):
-        own_folds([1, 1, 2, 2], background="partition")
+        labelled_folds([1, 1, 2, 2], background="partition")
 
 
 @pytest.mark.parametrize("background", ["full", "partition"])
@@ -262,12 +270,12 @@ OPTIONS = {
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_table_is_divided_by_every_method(method: str, weighted: bool) -> None:
-    whole = table(weighted=weighted)
-    split = split_table(whole, method, **OPTIONS[method])
+    full = table(weighted=weighted)
+    split = split_table(full, method, **OPTIONS[method])
     for fold in split.folds:
-        train, test = fold.training(whole), fold.testing(whole)
-        assert np.array_equal(train.presence, whole.presence[fold.train])
-        assert np.array_equal(test.presence_x, whole.presence_x[fold.test])
+        train, test = fold.training(full), fold.testing(full)
+        assert np.array_equal(train.presence, full.presence[fold.train])
+        assert np.array_equal(test.presence_x, full.presence_x[fold.test])
         parts = (train.n_background, test.n_background)
         assert parts == (200, 200) if split.background == "full" else sum(parts) == 200
         assert (train.weights is not None) == weighted
@@ -278,23 +286,23 @@ def test_a_table_is_divided_by_every_method(method: str, weighted: bool) -> None
 
 
 def test_what_cannot_be_divided_is_said() -> None:
-    whole = table()
+    full = table()
     with pytest.raises(OptionError, match="split='best': expected one of random"):
-        split_table(whole, "best")
+        split_table(full, "best")
     with pytest.raises(OptionError, match="folds=1"):
-        split_table(whole, "random", k=1)
+        split_table(full, "random", k=1)
     with pytest.raises(OptionError, match="background='half'"):
-        split_table(whole, "block", size=2.0, background="half")
+        split_table(full, "block", size=2.0, background="half")
     with pytest.raises(OptionError, match="size=0"):
-        split_table(whole, "block", size=0)
+        split_table(full, "block", size=0)
     with pytest.raises(OptionError, match="orientation='up'"):
-        split_table(whole, "equal-blocks", orientation="up")
+        split_table(full, "equal-blocks", orientation="up")
     with pytest.raises(OptionError, match="radius=-1"):
-        split_table(whole, "buffer", radius=-1)
+        split_table(full, "buffer", radius=-1)
     with pytest.raises(OptionError, match="percent=100"):
-        split_table(whole, "subsample", replicates=2, percent=100)
+        split_table(full, "subsample", replicates=2, percent=100)
     with pytest.raises(OptionError, match="replicates=0"):
-        split_table(whole, "bootstrap", replicates=0)
+        split_table(full, "bootstrap", replicates=0)
     nowhere = np.full((30, 2), np.nan)
     with pytest.raises(DataError, match="no coordinates"):
         blocks(nowhere, nowhere, 1.0)

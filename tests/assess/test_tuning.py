@@ -14,20 +14,20 @@ from sdm.errors import DataError, OptionError
 
 
 def test_a_grid_is_every_combination() -> None:
-    made = setting_grid(features=["l", "lq", "h"], multiplier=[1, 2], entropy=[1.0, 2.0])
-    assert len(made) == 12
-    assert len({repr(s) for s in made}) == 12
+    built = setting_grid(features=["l", "lq", "h"], multiplier=[1, 2], entropy=[1.0, 2.0])
+    assert len(built) == 12
+    assert len({repr(s) for s in built}) == 12
     with pytest.raises(OptionError, match="multiplier has no value"):
         setting_grid(multiplier=[])
 
 
 def test_a_random_search_keeps_to_its_space_and_budget() -> None:
     space = {"features": ["l", "lq"], "multiplier": Range(0.5, 8.0), "regularization": ["l1", "elastic"]}
-    made = random_settings(40, 3, **space)
-    assert len(made) == 40
-    assert made == random_settings(40, 3, **space)
-    assert made != random_settings(40, 4, **space)
-    draws = np.array([s["multiplier"] for s in made])
+    built = random_settings(40, 3, **space)
+    assert len(built) == 40
+    assert built == random_settings(40, 3, **space)
+    assert built != random_settings(40, 4, **space)
+    draws = np.array([s["multiplier"] for s in built])
     assert draws.min() >= 0.5
     assert draws.max() <= 8.0
     assert 0.3 < np.mean(draws < 2.0) < 0.7, "even in the logarithm: half are below the geometric mean"
@@ -45,27 +45,27 @@ def test_the_table_of_results(small) -> None:
     split = split_table(small, "random", k=3)
     settings = setting_grid(features=["lq", "h"], multiplier=[0.5, 4.0, 1.0])
     steps: list[int] = []
-    found = search_settings(
+    result = search_settings(
         small, settings, split, base=Maxent(), progress=lambda done, total, _: steps.append(total - done)
     )
-    assert [row["tune.args"] for row in found.rows] == [tune_args(s) for s in settings]
+    assert [row["tune.args"] for row in result.rows] == [tune_args(s) for s in settings]
     assert steps == list(range(8, -1, -1)), "two chains of multipliers, each on three folds and on all records"
-    assert len(found.folds) == 18
+    assert len(result.folds) == 18
     for k, setting in enumerate(settings):
         cold = [validate_fold(small, Maxent(**setting), fold)[0] for fold in split.folds]
-        row = found.rows[k]
+        row = result.rows[k]
         assert row["loss.val.avg"] == pytest.approx(np.mean([c["loss.val"] for c in cold]), abs=2e-3)
         assert row["auc.val.avg"] == pytest.approx(np.mean([c["auc.val"] for c in cold]), abs=2e-3)
-        mine = [f for f in found.folds if f["tune.args"] == row["tune.args"]]
+        mine = [f for f in result.folds if f["tune.args"] == row["tune.args"]]
         assert [f["fold"] for f in mine] == ["1", "2", "3"]
         assert row["auc.diff.avg"] == pytest.approx(np.mean([f["auc.diff"] for f in mine]))
     validated = {f"{name}.avg" for name in ("auc.val", "auc.diff", "cbi.val", "or.mtp", "or.10p")}
-    assert {"auc.train", "AICc", "delta.AICc", "w.AIC", "ncoef", *validated} <= set(found.rows[0])
-    assert min(row["delta.AICc"] for row in found.rows) == 0.0
-    assert sum(row["w.AIC"] for row in found.rows) == pytest.approx(1.0)
+    assert {"auc.train", "AICc", "delta.AICc", "w.AIC", "ncoef", *validated} <= set(result.rows[0])
+    assert min(row["delta.AICc"] for row in result.rows) == 0.0
+    assert sum(row["w.AIC"] for row in result.rows) == pytest.approx(1.0)
     # more regularisation, fewer coefficients
-    assert found.rows[1]["ncoef"] <= found.rows[2]["ncoef"] <= found.rows[0]["ncoef"]
-    assert found.best("AICc") == int(np.argmin([row["AICc"] for row in found.rows]))
+    assert result.rows[1]["ncoef"] <= result.rows[2]["ncoef"] <= result.rows[0]["ncoef"]
+    assert result.best("AICc") == int(np.argmin([row["AICc"] for row in result.rows]))
 
 
 @pytest.mark.parametrize("method, k", [("random", 3), ("leave-one-out", None)])
@@ -73,12 +73,12 @@ def test_the_cross_validation_of_a_setting_is_known(small, method: str, k: int |
     table = small.take(np.arange(12))
     split = split_table(table, method, **({} if k is None else {"k": k}))
     settings = setting_grid(features=["l", "lq"], multiplier=[1.0, 2.0])
-    found = search_settings(table, settings, split, base=Maxent())
+    result = search_settings(table, settings, split, base=Maxent())
     for place, setting in enumerate(settings):
-        known, fitted = found.validation(place, table, PRESENCE_ONLY), cross_validate(table, Maxent(**setting), split)
+        known, fitted = result.validation(place, table, PRESENCE_ONLY), cross_validate(table, Maxent(**setting), split)
         assert [list(row) for row in known.rows] == [list(row) for row in fitted.rows]
         assert list(known.mean) == list(fitted.mean)
-        assert known.mean["loss.val.avg"] == found.rows[place]["loss.val.avg"]
+        assert known.mean["loss.val.avg"] == result.rows[place]["loss.val.avg"]
         for row, other in zip(known.rows, fitted.rows):
             assert row["loss.val"] == pytest.approx(other["loss.val"], abs=2e-3)
             counted = [name for name, value in other.items() if isinstance(value, (str, int)) and name != "ncoef"]
@@ -89,26 +89,26 @@ def test_the_cross_validation_of_a_setting_is_known(small, method: str, k: int |
 def test_without_folds_only_the_whole_table_is_fitted(small) -> None:
     settings = setting_grid(features=["l", "lq"], multiplier=[0.5, 1.0])
     steps: list[int] = []
-    found = search_settings(small, settings, None, base=Maxent(), progress=lambda done, total, _: steps.append(total))
+    result = search_settings(small, settings, None, base=Maxent(), progress=lambda done, total, _: steps.append(total))
     assert steps == [2, 2, 2], "two chains of multipliers, each fitted to all records"
-    assert not found.folds
-    assert not [name for name in found.rows[0] if name.endswith((".avg", ".sd"))]
+    assert not result.folds
+    assert not [name for name in result.rows[0] if name.endswith((".avg", ".sd"))]
     folded = search_settings(small, settings, split_table(small, "random", k=2), base=Maxent())
-    assert found.best("AICc") == folded.best("AICc")
-    for mine, other in zip(found.rows, folded.rows):
+    assert result.best("AICc") == folded.best("AICc")
+    for mine, other in zip(result.rows, folded.rows):
         assert mine["AICc"] == other["AICc"]
     with pytest.raises(OptionError, match=r"by='loss\.val\.avg'"):
-        found.best("loss.val.avg")
+        result.best("loss.val.avg")
 
 
 def test_folds_of_one_record_are_pooled_in_a_search_too(small) -> None:
     table = small.take(np.arange(15), np.arange(200))
     split = split_table(table, "leave-one-out")
-    found = search_settings(table, setting_grid(features=["lq"], multiplier=[1.0]), split, base=Maxent())
+    result = search_settings(table, setting_grid(features=["lq"], multiplier=[1.0]), split, base=Maxent())
     alone = cross_validate(table, Maxent("lq"), split)
     for name in ("cbi.val.avg", "proc.val.avg", "auc.val.avg"):
-        assert found.rows[0][name] == pytest.approx(alone.mean[name])
-    assert np.isnan(found.rows[0]["cbi.val.sd"])
+        assert result.rows[0][name] == pytest.approx(alone.mean[name])
+    assert np.isnan(result.rows[0]["cbi.val.sd"])
 
 
 def test_processes_find_what_one_process_finds(small) -> None:

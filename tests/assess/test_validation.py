@@ -13,7 +13,7 @@ from sdm.assess.assessor import PRESENCE_ONLY, averages
 from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import auc, boyce, partial_roc_ratio
 from sdm.assess.measures.presence_only import HIGHER, measure_presences
-from sdm.assess.splits.methods import METHODS, own_folds, split_table
+from sdm.assess.splits.methods import METHODS, labelled_folds, split_table
 from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import OptionError
 
@@ -24,9 +24,9 @@ def test_a_table_is_fitted_as_its_rows_are(classed) -> None:
     y = np.repeat([1, 0], [classed.n_presences, classed.n_background])
     direct = Maxent("lq", categorical=["soil"]).fit(x, y)
     assert fitted.solution_.objective == pytest.approx(direct.solution_.objective)
-    some = fit_table(classed, Maxent("lq"), [0, 3])
-    assert some.model_.names == ("warmth", "soil")
-    assert [v.categorical for v in some.model_.variables] == [False, True]
+    subset = fit_table(classed, Maxent("lq"), [0, 3])
+    assert subset.model_.names == ("warmth", "soil")
+    assert [v.categorical for v in subset.model_.variables] == [False, True]
     rng = np.random.default_rng(1)
     weights = rng.random(classed.n_background) + 0.5
     own = rng.random(classed.n_presences) + 0.5
@@ -39,8 +39,8 @@ def test_a_table_is_fitted_as_its_rows_are(classed) -> None:
 
 def test_settings_change_a_copy() -> None:
     base = Maxent("lq", multiplier=3.0, entropy=1.5)
-    made = base.changed(features="h", regularization="elastic")
-    assert (made.features, made.multiplier, made.entropy, made.regularization) == ("h", 3.0, 1.5, "elastic")
+    built = base.changed(features="h", regularization="elastic")
+    assert (built.features, built.multiplier, built.entropy, built.regularization) == ("h", 3.0, 1.5, "elastic")
     assert base.features == "lq"
     with pytest.raises(OptionError, match="no parameter 'colour'"):
         base.changed(colour=1)
@@ -73,17 +73,17 @@ def test_a_fold_is_measured_by_the_definitions(small, method: str) -> None:
     assert measured.items() <= row.items()
     train, test = fold.training(small), fold.testing(small)
     model = fit_table(train, Maxent("lq")).model_
-    raw, held = model.predict(train.presence, "raw"), model.predict(test.presence, "raw")
+    raw, held_out = model.predict(train.presence, "raw"), model.predict(test.presence, "raw")
     around, against = model.predict(train.background, "raw"), model.predict(test.background, "raw")
     assert row["auc.train"] == pytest.approx(auc(raw, around))
-    assert row["auc.val"] == pytest.approx(auc(held, against))
+    assert row["auc.val"] == pytest.approx(auc(held_out, against))
     assert row["auc.diff"] == pytest.approx(row["auc.train"] - row["auc.val"])
-    assert row["or.mtp"] == pytest.approx(np.mean(held < raw.min()))
-    assert row["or.10p"] == pytest.approx(np.mean(held < np.sort(raw)[raw.size // 10]))
-    density = held / against.sum()
+    assert row["or.mtp"] == pytest.approx(np.mean(held_out < raw.min()))
+    assert row["or.10p"] == pytest.approx(np.mean(held_out < np.sort(raw)[raw.size // 10]))
+    density = held_out / against.sum()
     assert row["loss.val"] == pytest.approx(-np.mean(np.log(density)))
     assert row["gain.val"] == pytest.approx(np.log(against.size) - row["loss.val"])
-    assert row["proc.val"] == pytest.approx(partial_roc_ratio(held, against))
+    assert row["proc.val"] == pytest.approx(partial_roc_ratio(held_out, against))
     cloglog = [model.predict(part, "cloglog") for part in (test.presence, test.background)]
     assert row["cbi.val"] == pytest.approx(boyce(*cloglog).index)
     assert row["test_presences"] + row["training_presences"] == small.n_presences
@@ -91,7 +91,7 @@ def test_a_fold_is_measured_by_the_definitions(small, method: str) -> None:
     levels = np.unique(np.concatenate([raw, around]))
     skill = [np.mean(raw >= level) - np.mean(around >= level) for level in levels]
     cutoff = levels[int(np.argmax(skill))]
-    assert row["tss.val"] == pytest.approx(np.mean(held >= cutoff) - np.mean(against >= cutoff))
+    assert row["tss.val"] == pytest.approx(np.mean(held_out >= cutoff) - np.mean(against >= cutoff))
     assert list(row)[-2:] == ["tss.val", "loss.const.val"], "after the columns of earlier versions"
     assert set(HIGHER) <= set(row)
 
@@ -106,11 +106,11 @@ def test_a_density_of_zero_does_not_make_the_loss_infinite(small) -> None:
 
 
 def test_the_whole_fit_has_its_criterion_or_a_reason(small) -> None:
-    few = PRESENCE_ONLY.measure_whole(fit_table(small, Maxent("lq")), small)
+    few = PRESENCE_ONLY.measure_training(fit_table(small, Maxent("lq")), small)
     assert few["AICc"] > 0
     assert few["AICc.reason"] == ""
     assert few["status"] == "converged"
-    many = PRESENCE_ONLY.measure_whole(fit_table(small, Maxent("t", multiplier=0.02)), small)
+    many = PRESENCE_ONLY.measure_training(fit_table(small, Maxent("t", multiplier=0.02)), small)
     assert many["ncoef"] >= small.n_presences - 1
     assert np.isnan(many["AICc"])
     assert "coefficients for 80 presences" in many["AICc.reason"]
@@ -136,38 +136,38 @@ def test_averages_leave_out_what_is_undefined() -> None:
 def test_folds_of_one_record_are_pooled_where_an_average_means_nothing(small, method: str, options: dict) -> None:
     """Boyce: window by window, records against the mean of their folds' backgrounds. Partial ROC: by ranks."""
     table = small.take(np.arange(25), np.arange(300))
-    found = cross_validate(table, Maxent("lq"), split_table(table, method, **options))
-    assert all(np.isnan(row["cbi.val"]) and np.isnan(row["proc.val"]) for row in found.rows)
-    held, around = [], []
-    for fold in found.split.folds:
+    result = cross_validate(table, Maxent("lq"), split_table(table, method, **options))
+    assert all(np.isnan(row["cbi.val"]) and np.isnan(row["proc.val"]) for row in result.rows)
+    held_out, around = [], []
+    for fold in result.split.folds:
         model = fit_table(fold.training(table), Maxent("lq")).model_
         test = fold.testing(table)
-        held.append(float(model.predict(test.presence)[0]))
+        held_out.append(float(model.predict(test.presence)[0]))
         around.append(model.predict(test.background))
-    everything = np.concatenate([held, *around])
+    everything = np.concatenate([held_out, *around])
     wide = 0.1 * np.ptp(np.concatenate(around))
     low, high = everything.min(), everything.max()
     place, ratio = [], []
     for k in range(101):
         left = low + k / 100 * (high - wide - low)
         right = high if k == 100 else left + wide
-        p = np.mean([left <= value <= right for value in held])
+        p = np.mean([left <= value <= right for value in held_out])
         e = np.mean([np.mean((part >= left) & (part <= right)) for part in around])
         if p > 0 or e > 0:
             place.append(left)
             ratio.append(round(p / e, 10) if e > 0 else np.inf)
     last = [k for k in range(len(ratio)) if k + 1 == len(ratio) or ratio[k] != ratio[k + 1]]
     expected = spearmanr([ratio[k] for k in last], [place[k] for k in last]).statistic
-    assert found.mean["cbi.val.avg"] == pytest.approx(expected, abs=0.02)
+    assert result.mean["cbi.val.avg"] == pytest.approx(expected, abs=0.02)
     if "background" not in options:
-        assert found.mean["cbi.val.avg"] > 0.4, "the model is good, and its index says so"
-    ranks = np.array([np.mean(part < value) + 0.5 * np.mean(part == value) for value, part in zip(held, around)])
+        assert result.mean["cbi.val.avg"] > 0.4, "the model is good, and its index says so"
+    ranks = np.array([np.mean(part < value) + 0.5 * np.mean(part == value) for value, part in zip(held_out, around)])
     fine = (np.arange(max(map(len, around))) + 0.5) / max(map(len, around))
-    assert found.mean["proc.val.avg"] == pytest.approx(partial_roc_ratio(ranks, fine))
-    assert 1 < found.mean["proc.val.avg"] < 2
+    assert result.mean["proc.val.avg"] == pytest.approx(partial_roc_ratio(ranks, fine))
+    assert 1 < result.mean["proc.val.avg"] < 2
     # What is a mean over records stays one.
-    assert found.mean["auc.val.avg"] == pytest.approx(ranks.mean())
-    assert found.mean["or.10p.avg"] == pytest.approx(np.mean([row["or.10p"] for row in found.rows]))
+    assert result.mean["auc.val.avg"] == pytest.approx(ranks.mean())
+    assert result.mean["or.10p.avg"] == pytest.approx(np.mean([row["or.10p"] for row in result.rows]))
 
 
 def test_random_records_have_no_pooled_skill(small) -> None:
@@ -181,31 +181,31 @@ def test_random_records_have_no_pooled_skill(small) -> None:
         presence_y=small.background_y[drawn],
     )
     split = split_table(table, "leave-one-out")
-    found = cross_validate(table, Maxent("lq", multiplier=0.5), split)
+    result = cross_validate(table, Maxent("lq", multiplier=0.5), split)
     single = []
     for fold in split.folds:
         model = fit_table(fold.training(table), Maxent("lq", multiplier=0.5)).model_
-        held, around = (model.predict(part, "raw") for part in (table.presence[fold.test], table.background))
-        single.append(partial_roc_ratio(held, around))
+        held_out, around = (model.predict(part, "raw") for part in (table.presence[fold.test], table.background))
+        single.append(partial_roc_ratio(held_out, around))
     assert np.mean(single) > 1.3
-    assert found.mean["proc.val.avg"] < 1.15
-    assert found.mean["cbi.val.avg"] < 0.5
+    assert result.mean["proc.val.avg"] < 1.15
+    assert result.mean["cbi.val.avg"] < 0.5
 
 
 def test_a_fold_of_one_record_among_larger_ones_is_left_out(small) -> None:
     table = small.take(np.arange(21), np.arange(200))
-    found = cross_validate(table, Maxent("lq"), own_folds(np.repeat([0, 1, 2], [10, 10, 1])))
-    assert np.isnan(found.rows[2]["cbi.val"])
-    assert found.mean["cbi.val.avg"] == pytest.approx(np.mean([row["cbi.val"] for row in found.rows[:2]]))
+    result = cross_validate(table, Maxent("lq"), labelled_folds(np.repeat([0, 1, 2], [10, 10, 1])))
+    assert np.isnan(result.rows[2]["cbi.val"])
+    assert result.mean["cbi.val.avg"] == pytest.approx(np.mean([row["cbi.val"] for row in result.rows[:2]]))
 
 
 def test_large_backgrounds_are_thinned_before_they_are_pooled(small, monkeypatch) -> None:
     table = small.take(np.arange(12), np.arange(400))
     split = split_table(table, "leave-one-out")
-    whole = cross_validate(table, Maxent("lq"), split)
-    monkeypatch.setattr("sdm.assess.measures.presence_only.KEPT", 200)
+    full = cross_validate(table, Maxent("lq"), split)
+    monkeypatch.setattr("sdm.assess.measures.presence_only.POOLED_BACKGROUND", 200)
     assert cross_validate(table, Maxent("lq"), split).mean["cbi.val.avg"] == pytest.approx(
-        whole.mean["cbi.val.avg"], abs=0.1
+        full.mean["cbi.val.avg"], abs=0.1
     )
 
 
@@ -218,26 +218,26 @@ def test_folds_that_start_from_the_model_of_all_records_find_the_same_sooner(sma
         rounds.append(plain(self, *args, **options).solution_.iterations)
         return self
 
-    whole = fit_table(small, base).model_
+    full = fit_table(small, base).model_
     monkeypatch.setattr(Maxent, "fit", counted)
     alone = cross_validate(small, base, split)
-    started = cross_validate(small, base, split, start=whole)
+    started = cross_validate(small, base, split, start=full)
     assert sum(rounds[3:]) < sum(rounds[:3])
     for one, other in zip(alone.rows, started.rows):
-        found = [{key: value for key, value in row.items() if isinstance(value, float)} for row in (one, other)]
-        assert len(found[0]) > 5
-        assert found[0] == pytest.approx(found[1], rel=1e-3, abs=1e-5, nan_ok=True)
+        result = [{key: value for key, value in row.items() if isinstance(value, float)} for row in (one, other)]
+        assert len(result[0]) > 5
+        assert result[0] == pytest.approx(result[1], rel=1e-3, abs=1e-5, nan_ok=True)
     with ProcessPoolExecutor(1) as pool:
-        assert cross_validate(small, base, split, start=whole, executor=pool).rows == started.rows
+        assert cross_validate(small, base, split, start=full, executor=pool).rows == started.rows
 
 
 @pytest.mark.parametrize("ways", [{"max_iterations": 2}, {"solver": "summet", "max_iterations": 20}])
 def test_a_fit_that_ends_before_its_optimum_knows_nothing_of_its_test_records(small, ways) -> None:
     """It would keep some of what the model of all records knows of them."""
     split = split_table(small, "random", k=3)
-    whole = fit_table(small, Maxent("lqh")).model_
+    full = fit_table(small, Maxent("lqh")).model_
     base = Maxent("lqh", **ways)
-    assert cross_validate(small, base, split, start=whole).rows == cross_validate(small, base, split).rows
+    assert cross_validate(small, base, split, start=full).rows == cross_validate(small, base, split).rows
 
 
 def test_processes_give_what_one_process_gives(small) -> None:
@@ -245,12 +245,12 @@ def test_processes_give_what_one_process_gives(small) -> None:
     alone = cross_validate(small, Maxent("lq"), split)
     with ProcessPoolExecutor(1) as pool:
         together = cross_validate(small, Maxent("lq"), split, executor=pool)
-        kept = cross_validate(small, Maxent("lq"), split, executor=pool, keep_models=True)
-    assert together.rows == alone.rows == kept.rows
+        remaining = cross_validate(small, Maxent("lq"), split, executor=pool, keep_models=True)
+    assert together.rows == alone.rows == remaining.rows
     assert alone.models == []
-    for fold, model, row in zip(split.folds, kept.models, kept.rows):
-        held = model.predict(small.presence[fold.test], "raw")
-        assert auc(held, model.predict(small.background, "raw")) == pytest.approx(row["auc.val"])
+    for fold, model, row in zip(split.folds, remaining.models, remaining.rows):
+        held_out = model.predict(small.presence[fold.test], "raw")
+        assert auc(held_out, model.predict(small.background, "raw")) == pytest.approx(row["auc.val"])
     assert alone.mean["auc.val.avg"] == pytest.approx(np.mean([row["auc.val"] for row in alone.rows]))
     assert alone.mean["auc.val.avg"] > 0.75
 
@@ -272,8 +272,8 @@ OPTIONS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_every_split_can_be_measured_on(classed, method: str) -> None:
     table = classed.take(np.arange(30), np.arange(300))
-    found = cross_validate(table, Maxent("lq"), split_table(table, method, **OPTIONS[method]))
-    assert len(found.rows) == len(found.split.folds)
-    assert 0.6 < found.mean["auc.val.avg"] < 1
-    assert np.isfinite(found.mean["loss.val.avg"])
-    assert all(row["status"] == "converged" for row in found.rows)
+    result = cross_validate(table, Maxent("lq"), split_table(table, method, **OPTIONS[method]))
+    assert len(result.rows) == len(result.split.folds)
+    assert 0.6 < result.mean["auc.val.avg"] < 1
+    assert np.isfinite(result.mean["loss.val.avg"])
+    assert all(row["status"] == "converged" for row in result.rows)

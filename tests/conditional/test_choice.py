@@ -26,9 +26,9 @@ def test_the_losses_are_those_of_fits_without_each_fold(regularization, monkeypa
     """A slow, obvious search: one model per fold and multiplier, from nothing, with the penalties of the whole."""
     x, y = survey()
     monkeypatch.setattr(choice, "MULTIPLIERS", (np.inf, 4.0, 1.0))
-    found = ConditionalMaxent("lq", regularization).fit(x, y)
-    search = found.multiplier_search_
-    penalties = found.problem_.penalty.beta.reshape(2, -1) / found.multiplier_
+    result = ConditionalMaxent("lq", regularization).fit(x, y)
+    search = result.multiplier_search_
+    penalties = result.problem_.penalty.beta.reshape(2, -1) / result.multiplier_
     expected = np.zeros((3, len(y)))
     for repeat in range(2):
         fold = fold_numbers(y, 5, np.random.default_rng([1, 17, repeat]))
@@ -44,7 +44,7 @@ def test_the_losses_are_those_of_fits_without_each_fold(regularization, monkeypa
                 expected[row, held] -= np.log(part.predict_proba(x[held])[np.arange(held.sum()), y[held]]) / 2
     assert penalties.shape[1] == 9
     np.testing.assert_allclose(search.losses, expected.mean(axis=1), atol=3e-3)
-    assert search.multipliers[search.chosen] == found.multiplier_
+    assert search.multipliers[search.chosen] == result.multiplier_
     best = int(np.argmin(search.losses))
     difference = expected[0] - expected[best]
     assert search.errors[0] == pytest.approx(difference.std(ddof=1) / np.sqrt(len(y)), rel=0.1)
@@ -66,15 +66,15 @@ def test_scores_of_a_search_are_those_of_its_models(regularization, far, monkeyp
     x = np.column_stack([far + x, np.random.default_rng(1).integers(0, 4, len(x))])
     others = np.vstack([x, far + 3.0 * (x - far), np.full((1, 5), far - 9.0)])
     others[:, 4] = np.arange(len(others)) % 6
-    found = []
+    result = []
     for few in (choice_of_classes.FEW, -1):
         monkeypatch.setattr(choice_of_classes, "FEW", few)
         part = ConditionalMaxent("lqph", regularization, categorical=[4])
         fit = part._follow(x, np.eye(2)[y].T.copy(), np.full(len(y), 1 / len(y)), "lqphc", 80.0, others)
-        found.append([fit(multiplier) for multiplier in (np.inf, 2.0, 0.25)])
+        result.append([fit(multiplier) for multiplier in (np.inf, 2.0, 0.25)])
         assert np.count_nonzero(part.coef_) > 8
-    np.testing.assert_allclose(found[0], found[1], rtol=0, atol=1e-9 if not far else 1e-6)
-    assert np.ptp(found[0][2]) > 1
+    np.testing.assert_allclose(result[0], result[1], rtol=0, atol=1e-9 if not far else 1e-6)
+    assert np.ptp(result[0][2]) > 1
 
 
 def test_what_is_given_is_not_searched():
@@ -111,10 +111,10 @@ def test_without_evidence_the_model_is_the_constant_one(options):
 
 def test_of_two_penalties_the_one_that_does_better_is_taken():
     x, y = survey(100, signal=1.5)
-    found = {name: ConditionalMaxent("lqh", name).fit(x, y) for name in ("auto", "l1", "elastic")}
-    least = {name: model.multiplier_search_.losses.min() for name, model in found.items()}
+    result = {name: ConditionalMaxent("lqh", name).fit(x, y) for name in ("auto", "l1", "elastic")}
+    least = {name: model.multiplier_search_.losses.min() for name, model in result.items()}
     assert least["auto"] == min(least["l1"], least["elastic"]) < max(least["l1"], least["elastic"])
-    assert least["auto"] == least[found["auto"].regularization_]
+    assert least["auto"] == least[result["auto"].regularization_]
 
 
 @pytest.mark.parametrize(("classes", "tried"), [(2, True), (3, False)])
@@ -222,10 +222,10 @@ def test_losses_are_means_over_the_sites_that_were_held_out(monkeypatch) -> None
 def test_the_table_of_a_search_has_the_losses_of_its_multipliers() -> None:
     """The table shows how clear the choice was: losses, standard errors of their differences, the chosen multiplier."""
     x, y = survey()
-    found = ConditionalMaxent("lq").fit(x, y)
-    rows, each = pd.DataFrame(found.multiplier_search_.rows()), found.multiplier_search_.log_losses
+    result = ConditionalMaxent("lq").fit(x, y)
+    rows, each = pd.DataFrame(result.multiplier_search_.rows()), result.multiplier_search_.log_losses
     np.testing.assert_allclose(rows["held-out log loss"], each.mean(axis=1), rtol=0.005)  # one is of floored values
     best = int(rows["held-out log loss"].argmin())
     errors = (each - each[best]).std(axis=1, ddof=1) / np.sqrt(len(y))
     np.testing.assert_allclose(rows["error of the difference"], errors, rtol=0.05)
-    assert rows.loc[rows["chosen"], "multiplier"].tolist() == [found.multiplier_]
+    assert rows.loc[rows["chosen"], "multiplier"].tolist() == [result.multiplier_]

@@ -110,12 +110,12 @@ def test_penalties_are_chosen_by_held_out_loss(habitats):
     again = ConditionalMaxent("trees:3", categorical=["soil"], lam=model.lam_, beta=0.005).fit(x, y)
     np.testing.assert_array_equal(again.coef_, model.coef_)
     fold = fold_numbers(np.searchsorted(model.classes_, y), 5, np.random.default_rng([1, 13]))
-    held = fold == 0
+    held_out = fold == 0
     part = ConditionalMaxent(
         "trees:3", categorical=["soil"], lam=best.lam, beta=0.005, tolerance=3e-3, max_iterations=40
     )
-    theta = part.fit(x[~held], y[~held]).model_.scores(part._encoder.encode(x[held]))
-    targets = (y[held] == model.classes_[:, None]).astype(float)
+    theta = part.fit(x[~held_out], y[~held_out]).model_.scores(part._encoder.encode(x[held_out]))
+    targets = (y[held_out] == model.classes_[:, None]).astype(float)
     assert np.mean(ClassEntropy(1.0).losses(theta, targets)) == pytest.approx(best.losses[0], abs=1e-9)
 
 

@@ -79,10 +79,10 @@ def test_codes_are_the_labels_where_a_byte_holds_them():
 def test_the_constant_model_is_measured_beside():
     targets = np.eye(2)[[0, 0, 0, 1]].T
     p = np.array([[0.75, 0.75, 0.75, 0.75], [0.25, 0.25, 0.25, 0.25]])
-    found = measure_classes(p, targets, np.array([[0.6], [0.4]]))
-    assert found.constant == pytest.approx(-(3 * np.log(0.6) + np.log(0.4)) / 4)
-    assert found.numbers(["a", "b"])["constant_log_loss"] == found.constant
-    assert found.warning("test") is None
+    result = measure_classes(p, targets, np.array([[0.6], [0.4]]))
+    assert result.constant == pytest.approx(-(3 * np.log(0.6) + np.log(0.4)) / 4)
+    assert result.numbers(["a", "b"])["constant_log_loss"] == result.constant
+    assert result.warning("test") is None
     worse = measure_classes(p[::-1], targets, p)
     assert "test: the model predicts worse than the classes' frequencies alone" in worse.warning("test")
     assert np.isnan(measure_classes(p, targets).constant)

@@ -240,8 +240,8 @@ def test_the_hessian_is_that_of_the_definition(classes, alpha):
     for i in range(40):
         own = np.diag(w[:, i]) - np.outer(w[:, i], w[:, i]) / w[:, i].sum()
         expected += np.kron(own, np.outer(columns[i], columns[i]))[np.ix_(members, members)] / 40
-    found = problem.hessian(ColumnPool(problem.features, capacity=size), members, w)
-    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+    result = problem.hessian(ColumnPool(problem.features, capacity=size), members, w)
+    np.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-7)
 
 
 @pytest.mark.parametrize("penalty", ["l1", "elastic"])
@@ -260,6 +260,6 @@ def test_two_mirrored_classes_have_the_optimum_of_both(penalty, tolerance, monke
     step = newton_step(problem, state, ColumnPool(problem.features, capacity=size), np.arange(3))
     np.testing.assert_array_equal(step[:size], -step[size:])
     monkeypatch.setattr(ClassProblem, "mirrored", lambda *_: False)
-    whole = solve_newton(problem, tolerance=tolerance)
+    full = solve_newton(problem, tolerance=tolerance)
     assert half.gap <= tolerance
-    assert half.objective == pytest.approx(whole.objective, abs=2 * tolerance)
+    assert half.objective == pytest.approx(full.objective, abs=2 * tolerance)

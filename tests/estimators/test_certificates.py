@@ -28,11 +28,11 @@ def certificate(model, rows):
 
 def test_a_model_of_feature_classes_is_certified_over_all_of_them_and_so_is_its_map(rows):
     model = sdm.Maxent("lqh")
-    found = certificate(model, rows)
-    assert found["covers"] == "model"
-    assert found["text"].endswith(f"over all {model.coef_.size:,} features")
-    assert 0.0 <= found["cloglog"]["mean"] <= found["cloglog"]["largest"] < 0.1
-    assert f"at most {found['cloglog']['largest']:.2g} (mean: {found['cloglog']['mean']:.2g})" in found["map"]
+    result = certificate(model, rows)
+    assert result["covers"] == "model"
+    assert result["text"].endswith(f"over all {model.coef_.size:,} features")
+    assert 0.0 <= result["cloglog"]["mean"] <= result["cloglog"]["largest"] < 0.1
+    assert f"at most {result['cloglog']['largest']:.2g} (mean: {result['cloglog']['mean']:.2g})" in result["map"]
 
 
 @pytest.mark.parametrize("changed", [{"entropy": 2.0}, {"temperature": 0.7}])
@@ -41,20 +41,20 @@ def test_no_bound_is_claimed_for_maps_that_it_is_not_proved_for(rows, changed):
 
 
 def test_trees_are_an_estimate_unless_there_are_none(rows):
-    found = certificate(sdm.StructMaxent("l,trees:3", lam=0.01, beta=0.02), rows)
-    assert found["covers"] == "features found"
-    assert "certified" not in found["text"]
-    assert "only an estimate for all of trees:3" in found["text"]
+    result = certificate(sdm.StructMaxent("l,trees:3", lam=0.01, beta=0.02), rows)
+    assert result["covers"] == "features found"
+    assert "certified" not in result["text"]
+    assert "only an estimate for all of trees:3" in result["text"]
     assert certificate(sdm.StructMaxent("l,trees:3", lam=np.inf), rows)["covers"] == "model"
 
 
 def test_of_a_committee_the_members_are_certified_and_their_mean_is_not(rows):
     model = sdm.Committee()
-    found = certificate(model, rows)
-    assert found["covers"] == "members"
+    result = certificate(model, rows)
+    assert result["covers"] == "members"
     worst = max(member.solution_.gap for member in model.members_)
-    assert found["text"] == f"certified members, not their mean: 5 models, largest duality gap {worst:.2g} nats"
-    assert "map" not in found
+    assert result["text"] == f"certified members, not their mean: 5 models, largest duality gap {worst:.2g} nats"
+    assert "map" not in result
 
 
 def test_species_on_shared_axes_are_certified_together_and_new_ones_on_the_given_axes(rows):

@@ -45,10 +45,10 @@ def fits() -> dict[str, Maxent]:
         at = np.asarray(rows, int) * layer.width + np.asarray(columns, int)
     X = pd.concat([everywhere.iloc[at], everywhere.dropna().sample(10_000, random_state=1)], ignore_index=True)
     y = np.repeat([1, 0], [len(at), 10_000])
-    made = {"default": "auto", "lqpht": "lqpht"}
+    built = {"default": "auto", "lqpht": "lqpht"}
     return {
         run: Maxent(features, categorical=["landcover"], add_presences="distinct").fit(X, y)
-        for run, features in made.items()
+        for run, features in built.items()
     }
 
 

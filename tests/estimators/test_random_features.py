@@ -96,8 +96,8 @@ def test_predictions_are_the_scores_of_training(fitted):
 def test_clamping_holds_their_variables(fitted):
     x = cells(fitted)
     far = x[:50] + np.array([100.0, -9000.0, 0.0])
-    held = np.clip(far, x.min(axis=0), x.max(axis=0))
-    np.testing.assert_array_equal(fitted.predict(far), fitted.predict(held))
+    held_out = np.clip(far, x.min(axis=0), x.max(axis=0))
+    np.testing.assert_array_equal(fitted.predict(far), fitted.predict(held_out))
     assert np.abs(fitted.predict(far, "link", clamp=False) - fitted.predict(far, "link")).max() > 1
     assert np.isnan(fitted.predict([[np.nan, 1.0, 2.0], [10.0, 900.0, 1.0]])).tolist() == [True, False]
 
@@ -214,7 +214,7 @@ def test_a_model_of_waves_and_rectified_features_predicts_its_scores(fitted):
     compiled = Compiled(terms, *fitted.model_.limits, shapes)
     np.testing.assert_allclose(compiled.scores(list(cells(fitted).T)), features.scores(weights), atol=1e-11)
     names = feature_names(features.families, fitted.model_.variables)
-    kept = shapes.names(fitted.model_.names)
-    assert [name.split()[:2] for name in kept] == [
+    remaining = shapes.names(fitted.model_.names)
+    assert [name.split()[:2] for name in remaining] == [
         name.split()[:2] for name, weight in zip(names, weights) if weight and name.startswith(("relu", "wave"))
     ]

@@ -29,10 +29,10 @@ def make_world(seed: int = 1, sites: int = 800, species: int = 12, records: int 
 
 def test_two_true_axes_are_found() -> None:
     X, names, axes, _ = make_world(records=400)
-    found = SharedMaxent("l").fit(X, names).model_
-    assert found.rank >= 2
-    assert found.explained[:2].sum() > 0.97
-    loadings = found.axes[:, :2] / np.linalg.norm(found.axes[:, :2], axis=0)
+    result = SharedMaxent("l").fit(X, names).model_
+    assert result.rank >= 2
+    assert result.explained[:2].sum() > 0.97
+    loadings = result.axes[:, :2] / np.linalg.norm(result.axes[:, :2], axis=0)
     angles = np.linalg.svd(np.linalg.qr(loadings)[0].T @ axes)[1]
     assert angles.min() > 0.97, "the same plane, up to a rotation"
 

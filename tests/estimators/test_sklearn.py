@@ -112,8 +112,8 @@ def test_permutation_importance_and_partial_dependence(data):
     x, y = data
     noise = np.column_stack([x, np.random.default_rng(3).normal(size=len(x))])
     model = Maxent("lq").fit(noise, y)
-    found = permutation_importance(model, noise, y, scoring="roc_auc", n_repeats=3, random_state=1).importances_mean
-    assert found[2] < min(found[:2])
+    result = permutation_importance(model, noise, y, scoring="roc_auc", n_repeats=3, random_state=1).importances_mean
+    assert result[2] < min(result[:2])
     curve = partial_dependence(model, noise, [0], grid_resolution=5, response_method="predict_proba")["average"]
     assert curve.shape == (1, 5)
     assert np.ptp(curve) > 0.1
@@ -186,13 +186,13 @@ def test_series_and_weights_of_zero(data):
     """Rows of weight zero in the background are as good as not there; labels and weights may be pandas' Series."""
     x, y = data
     weight = pd.Series(np.where((y == 0) & (np.arange(len(y)) % 2 == 0), 0.0, 1.0))
-    kept = weight.to_numpy() > 0
-    found = Maxent("lq").fit(pd.DataFrame(x), pd.Series(y), weight)
-    np.testing.assert_allclose(found.coef_, Maxent("lq").fit(x[kept], y[kept]).coef_)
+    remaining = weight.to_numpy() > 0
+    result = Maxent("lq").fit(pd.DataFrame(x), pd.Series(y), weight)
+    np.testing.assert_allclose(result.coef_, Maxent("lq").fit(x[remaining], y[remaining]).coef_)
     classes = np.where(x[:, 0] > 0.5, "warm", "cold")
     options = {"multiplier": 1.0, "features": "l"}
-    found = ConditionalMaxent(**options).fit(x, pd.Series(classes), weight)
-    np.testing.assert_allclose(found.coef_, ConditionalMaxent(**options).fit(x[kept], classes[kept]).coef_)
+    result = ConditionalMaxent(**options).fit(x, pd.Series(classes), weight)
+    np.testing.assert_allclose(result.coef_, ConditionalMaxent(**options).fit(x[remaining], classes[remaining]).coef_)
 
 
 def test_random_state_is_the_seed(data):
@@ -248,17 +248,17 @@ def test_many_labels_at_once(data):
 
 
 @pytest.mark.parametrize(
-    "whole",
+    "full",
     [
         VotingClassifier([("maxent", Maxent("lq")), ("logistic", LogisticRegression())], voting="soft"),
         BaggingClassifier(Maxent("l,relu:5"), 3, random_state=1),
         CalibratedClassifierCV(Maxent("lq"), cv=3),
     ],
-    ids=lambda whole: type(whole).__name__,
+    ids=lambda full: type(full).__name__,
 )
-def test_inside_other_estimators(data, whole):
+def test_inside_other_estimators(data, full):
     x, y = data
-    assert roc_auc_score(y, clone(whole).fit(x, y).predict_proba(x)[:, 1]) > 0.7
+    assert roc_auc_score(y, clone(full).fit(x, y).predict_proba(x)[:, 1]) > 0.7
 
 
 def test_a_search_over_groups_and_communities(data):

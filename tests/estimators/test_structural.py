@@ -115,9 +115,9 @@ def check_rule(seed):
     structure = describe_structure(trees)
     assert (structure.interactions[0]["first"], structure.interactions[0]["second"]) == ("x0", "x1")
     assert not describe_structure(stumps).interactions
-    found = re.findall(r"(x[01]) [<≥] ([0-9.]+)", structure.rules[0]["says"])
-    assert {name for name, _ in found} == {"x0", "x1"}
-    for name, value in found:
+    result = re.findall(r"(x[01]) [<≥] ([0-9.]+)", structure.rules[0]["says"])
+    assert {name for name, _ in result} == {"x0", "x1"}
+    for name, value in result:
         assert float(value) == pytest.approx({"x0": 0.6, "x1": 0.4}[name], abs=0.05)
     assert re.fullmatch(r"tree\[(not )?\(?x\d [<≥] [0-9.]+ and x\d [<≥] [0-9.]+\)?\]", structure.rules[0]["says"])
 
@@ -186,10 +186,10 @@ def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
         model = StructMaxent("l,trees:2", add_presences=add)
         data = model._read(gate[2], gate[3], None, effort)
         less = _thinned(data, np.random.default_rng(1))
-        kept = less.domain.n - less.n_background
+        remaining = less.domain.n - less.n_background
         assert less.n_background == 400
         assert less.sample.sum() == pytest.approx(1.0)
-        assert np.count_nonzero(less.sample) == np.count_nonzero(data.sample) >= kept
+        assert np.count_nonzero(less.sample) == np.count_nonzero(data.sample) >= remaining
         first = less.domain.variables[0].values[less.domain.codes[0]]
         np.testing.assert_allclose(less.domain.q0, (1.0 + first) / np.sum(1.0 + first))
         assert len(model.fit(gate[2], gate[3]).search_) > 1
@@ -267,8 +267,8 @@ def check_bounds(seed, version):
     best = StructMaxent(*penalties, tolerance=1e-6).fit(x, y).solution_.objective
     for rounds in (1, 5, 15, 2000):
         solver = StructMaxent(*penalties, solver=f"structmaxent{version}", tolerance=0.03, max_iterations=rounds)
-        found = solver.fit(x, y).solution_
-        assert found.objective - best <= found.gap + 1e-9
+        result = solver.fit(x, y).solution_
+        assert result.objective - best <= result.gap + 1e-9
 
 
 @pytest.mark.parametrize("version", [1, pytest.param(2, marks=pytest.mark.thorough)])

@@ -60,11 +60,11 @@ def test_a_species_has_these_features_and_no_others():
     assert (letters == "h").sum() > 10
     assert names(model) == {"bio1", "bio1^2", "bio1*bio12", "hinge"}
     assert all("Slope" in name for name in model.feature_names_ if name.startswith("hinge"))
-    whole = Maxent("lq, Slope:h", categorical=["soil"]).fit(TABLE, PRESENT)
-    letters = whole.feature_set_.letters()
+    full = Maxent("lq, Slope:h", categorical=["soil"]).fit(TABLE, PRESENT)
+    letters = full.feature_set_.letters()
     assert [int((letters == letter).sum()) for letter in "lqc"] == [2, 2, 3]
-    some = Maxent("bio1:l, soil:c", categorical=["soil"]).fit(TABLE, PRESENT)
-    assert "".join(some.feature_set_.letters()) == "lccc"
+    subset = Maxent("bio1:l, soil:c", categorical=["soil"]).fit(TABLE, PRESENT)
+    assert "".join(subset.feature_set_.letters()) == "lccc"
     none = Maxent("bio1:l", categorical=["soil"]).fit(TABLE, PRESENT)
     assert "".join(none.feature_set_.letters()) == "l", "a category that is not named has none"
     with pytest.raises(OptionError, match="'bio11' is not a variable: did you mean 'bio1'"):
@@ -84,8 +84,8 @@ def test_every_kind_of_model_takes_them():
     ordinary = [name for name in trees.feature_names_ if "Slope" not in name and "bio12" not in name]
     assert {"bio1", "bio1^2"} <= set(ordinary)
     assert not {"Slope", "Slope^2", "bio12", "bio12^2"} & set(trees.feature_names_)
-    made = FeatureClasses(TEXT).fit(TABLE, PRESENT)
-    assert {"bio1", "bio1^2", "bio1*bio12"} <= set(made.get_feature_names_out())
+    built = FeatureClasses(TEXT).fit(TABLE, PRESENT)
+    assert {"bio1", "bio1^2", "bio1*bio12"} <= set(built.get_feature_names_out())
 
 
 def test_options_take_text_and_lists():

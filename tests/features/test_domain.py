@@ -77,8 +77,8 @@ def test_threads_change_no_byte(monkeypatch):
     def everything():
         domain = Domain(x, ["a", "b", "c", "d"], ["d"])
         measure = domain.measure(mass)
-        found = domain.codes, measure.marginals, measure.gram, domain.lookup(tables[: domain.values.size])
-        return [part.tobytes() for part in (*found, *(variable.values for variable in domain.variables))]
+        result = domain.codes, measure.marginals, measure.gram, domain.lookup(tables[: domain.values.size])
+        return [part.tobytes() for part in (*result, *(variable.values for variable in domain.variables))]
 
     alone = everything()
     monkeypatch.setattr(ahead, "MANY", 1)

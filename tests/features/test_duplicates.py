@@ -31,15 +31,15 @@ def kept_names(features, penalty_weight):
 
 def test_the_same_variable_twice():
     x = np.random.default_rng(0).normal(size=(30, 1))
-    kept, copies = kept_names(build(np.hstack([x, x]), "l"), np.array([0.1, 0.1]))
-    assert kept == ["v0"]
+    remaining, copies = kept_names(build(np.hstack([x, x]), "l"), np.array([0.1, 0.1]))
+    assert remaining == ["v0"]
     assert copies == {"v1": "v0"}
 
 
 def test_the_cheapest_of_copies_stays():
     x = np.random.default_rng(0).normal(size=(30, 1))
-    kept, copies = kept_names(build(np.hstack([x, 5 - 2 * x, x]), "l"), np.array([0.3, 0.1, 0.2]))
-    assert kept == ["v1"]
+    remaining, copies = kept_names(build(np.hstack([x, 5 - 2 * x, x]), "l"), np.array([0.3, 0.1, 0.2]))
+    assert remaining == ["v1"]
     assert copies == {"v0": "v1", "v2": "v1"}
 
 
@@ -47,14 +47,14 @@ def test_a_binary_variable_is_its_own_square_threshold_and_hinges():
     x = np.random.default_rng(0).integers(0, 2, (30, 1)).astype(float)
     features = build(x, "lqht", knots="all")
     assert features.size == 5
-    kept, _ = kept_names(features, np.ones(5))
-    assert kept == ["v0"]
+    remaining, _ = kept_names(features, np.ones(5))
+    assert remaining == ["v0"]
 
 
 def test_one_minus_a_feature_is_a_copy():
     x = np.random.default_rng(0).random((30, 1))
-    kept, _ = kept_names(build(np.hstack([x, 1 - x]), "l"), np.ones(2))
-    assert kept == ["v0"]
+    remaining, _ = kept_names(build(np.hstack([x, 1 - x]), "l"), np.ones(2))
+    assert remaining == ["v0"]
 
 
 def test_near_copies_are_not_copies():
@@ -62,8 +62,8 @@ def test_near_copies_are_not_copies():
     x = np.random.default_rng(0).random((1000, 1))
     other = x.copy()
     other[500] += 1e-3
-    kept, copies = kept_names(build(np.hstack([x, other]), "l"), np.ones(2))
-    assert kept == ["v0", "v1"]
+    remaining, copies = kept_names(build(np.hstack([x, other]), "l"), np.ones(2))
+    assert remaining == ["v0", "v1"]
     assert not copies
 
 
@@ -80,10 +80,10 @@ def test_exactly_the_copies_are_found(case, seed):
 
     keep, copies = find_duplicates(features, penalty_weight)
     assert set(copies) == set(np.flatnonzero(~keep).tolist())
-    for left, kept in copies.items():
-        assert keep[kept]
-        assert same(left, kept, 1e-8)
-        assert (penalty_weight[kept], kept) < (penalty_weight[left], left)
+    for left, remaining in copies.items():
+        assert keep[remaining]
+        assert same(left, remaining, 1e-8)
+        assert (penalty_weight[remaining], remaining) < (penalty_weight[left], left)
     # A product far from zero is signed with more rounding than copies may differ by: those may stay.
     survivors = np.flatnonzero(keep & (rounding(case, case.dense("lqpht", 3)) < 1.1e-12))
     for a in survivors:
@@ -141,7 +141,7 @@ def test_the_optimum_is_unchanged(alpha):
     beta = 0.02 * (1 + np.arange(features.size) % 4)
     keep, copies = find_duplicates(features, beta)
     assert len(copies) >= 5
-    whole = solve_newton(Problem(features, case.sample, Entropy(alpha), L1(beta)), tolerance=1e-10)
+    full = solve_newton(Problem(features, case.sample, Entropy(alpha), L1(beta)), tolerance=1e-10)
     part = solve_newton(Problem(features.subset(keep), case.sample, Entropy(alpha), L1(beta[keep])), tolerance=1e-10)
-    assert part.objective == pytest.approx(whole.objective, abs=1e-9)
-    np.testing.assert_allclose(part.p, whole.p, atol=1e-6)
+    assert part.objective == pytest.approx(full.objective, abs=1e-9)
+    np.testing.assert_allclose(part.p, full.p, atol=1e-6)

@@ -70,8 +70,8 @@ def test_fewer_ridges_are_the_same_ridges(case, kind, seed):
     keep = np.random.default_rng(seed).random(family.size) < 0.5
     part = family.subset(keep)
     assert part.size == keep.sum()
-    for j, whole in enumerate(np.flatnonzero(keep)):
-        np.testing.assert_array_equal(part.column(j), family.column(int(whole)))
+    for j, full in enumerate(np.flatnonzero(keep)):
+        np.testing.assert_array_equal(part.column(j), family.column(int(full)))
 
 
 def test_directions_are_on_the_sphere_of_the_continuous_variables_that_vary():
@@ -153,10 +153,10 @@ def test_predictions_are_those_of_the_definition_and_clamped(clamp):
     lo[2], hi[2] = -np.inf, np.inf
     rng = np.random.default_rng(9)
     x = values(domain)[:100] + rng.normal(size=(100, 4)) * [8, 900, 0, 1]
-    held = np.clip(x, lo, hi) if clamp else x
+    held_out = np.clip(x, lo, hi) if clamp else x
     theta = np.full(100, 2.0)
     CompiledShapes(Shapes(ridges=ridges), lo, hi).add_scores(np.ascontiguousarray(x.T), clamp, theta)
-    np.testing.assert_allclose(theta, 2.0 + naive.ridge_values(ridges, held) @ ridges.weight, atol=1e-11)
+    np.testing.assert_allclose(theta, 2.0 + naive.ridge_values(ridges, held_out) @ ridges.weight, atol=1e-11)
 
 
 @pytest.mark.parametrize("kind", ["relu", "waves"])
@@ -167,12 +167,12 @@ def test_a_place_has_one_prediction_whatever_is_predicted_with_it(kind):
     ridges = drawn(Domain(x, list("abcdefg")), kind, 6, 30).ridges
     ridges = replace(ridges, weight=rng.normal(size=len(ridges)))
     compiled = CompiledRidges(ridges, x.min(axis=0), x.max(axis=0))
-    whole = np.zeros(700)
-    compiled.add_scores(np.ascontiguousarray(x.T), True, whole)
-    for some in (slice(0, 1), slice(3, 8), slice(509, 523), slice(100, 700, 7)):
-        part = np.zeros(len(x[some]))
-        compiled.add_scores(np.ascontiguousarray(x[some].T), True, part)
-        np.testing.assert_array_equal(part, whole[some])
+    full = np.zeros(700)
+    compiled.add_scores(np.ascontiguousarray(x.T), True, full)
+    for subset in (slice(0, 1), slice(3, 8), slice(509, 523), slice(100, 700, 7)):
+        part = np.zeros(len(x[subset]))
+        compiled.add_scores(np.ascontiguousarray(x[subset].T), True, part)
+        np.testing.assert_array_equal(part, full[subset])
 
 
 def test_cosines_of_many_turns():

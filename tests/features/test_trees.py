@@ -10,7 +10,7 @@ from sdm.errors import OptionError
 from sdm.features.domain import Domain
 from sdm.features.growing.monomial import MonomialOracle
 from sdm.features.growing.oracles import ExactTreeOracle
-from sdm.features.growing.search_error import found_shares
+from sdm.features.growing.search_error import search_shares
 from sdm.features.growing.tree import Tree, TreeOracle, systematic
 
 
@@ -76,10 +76,10 @@ def naive_greedy(x, g, categorical, largest, first):
 def test_one_split_is_the_best_of_all(seed):
     rng = np.random.default_rng(seed)
     x, domain, g = random_problem(rng)
-    found = TreeOracle(domain, 1, roots=4).propose(g)
+    result = TreeOracle(domain, 1, roots=4).propose(g)
     best = max(worth([right, ~right], g) for v in range(4) for right, _ in splits(x, v, v == 2))
-    assert found[0].violation == pytest.approx(best, abs=1e-12)
-    assert abs(g @ evaluate(found[0].shape, x)) == pytest.approx(best, abs=1e-12)
+    assert result[0].violation == pytest.approx(best, abs=1e-12)
+    assert abs(g @ evaluate(result[0].shape, x)) == pytest.approx(best, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -87,9 +87,9 @@ def test_growth_is_the_greedy_one(seed):
     rng = np.random.default_rng(1000 + seed)
     x, domain, g = random_problem(rng)
     oracle = TreeOracle(domain, 4, roots=4)
-    found = {proposal.shape.size: proposal.violation for proposal in oracle.propose_quickly(g)}
+    result = {proposal.shape.size: proposal.violation for proposal in oracle.propose_quickly(g)}
     paths = [naive_greedy(x, g, {2}, 4, first) for first in range(4)]
-    for size, violation in found.items():
+    for size, violation in result.items():
         best = max(path[size - 1] for path in paths if len(path) >= size)
         # Ties between equally good splits may lead greedy growth elsewhere, never to less than any one of the paths.
         assert violation >= min(path[size - 1] for path in paths if len(path) >= size) - 1e-12
@@ -216,14 +216,14 @@ def test_what_the_search_misses_is_measured_where_it_is_blind():
     g = np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, -1.0) / 4000
     g -= g.mean()
     oracle = TreeOracle(domain, 4)
-    assert found_shares(oracle, g, nodes=1)[0] > 0.95  # the root has starts from pairs
-    shares = found_shares(oracle, g, nodes=8)
+    assert search_shares(oracle, g, nodes=1)[0] > 0.95  # the root has starts from pairs
+    shares = search_shares(oracle, g, nodes=8)
     assert np.all((shares > 0) & (shares <= 1))
     (all_of_it,) = (p for p in oracle.propose(g) if p.shape.size == 3)
     assert all_of_it.violation > 0.48  # half of the mass, but for rounding to bins
     quick = max(p.violation for p in oracle.propose_quickly(g) if p.shape.size == 3)
     assert quick < 0.8 * all_of_it.violation
-    assert found_shares(TreeOracle(domain, 1), g).size == 0
+    assert search_shares(TreeOracle(domain, 1), g).size == 0
 
 
 def test_a_part_of_the_cells_stands_for_all():

@@ -120,9 +120,9 @@ def least_margin_value(d, sites, c, slope_of, value):
 
     def slope(z):
         up, down, curve = slope_of(z[:k], z[k : 2 * k])
-        whole = np.zeros((len(z), len(z)))
-        whole[: 2 * k, : 2 * k] = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.diag(curve))
-        return np.concatenate([up, down, np.full(n, c)]), whole
+        full = np.zeros((len(z), len(z)))
+        full[: 2 * k, : 2 * k] = np.kron([[1.0, -1.0], [-1.0, 1.0]], np.diag(curve))
+        return np.concatenate([up, down, np.full(n, c)]), full
 
     points = interior_points(slope, rows, limits, 2 * k + n)
     return min(value(z[:k] - z[k : 2 * k]) for z in points)

@@ -18,23 +18,23 @@ def test_covariances_are_sums_over_all_labelings(seed: int, kind, size: float) -
     """Species that were not looked for, several trees."""
     d, sites = problem(seed, kind, n=4)
     w = size * np.random.default_rng(seed).normal(size=d.size)
-    found = marginals(d.forest, d.unary(w, sites.x), d.table(w), sites.states)
+    result = marginals(d.forest, d.unary(w, sites.x), d.table(w), sites.states)
     expected = np.zeros((d.size, d.size))
     for x, state, unary in zip(sites.x, sites.states, d.unary(w, sites.x)):
         *_, labelings, p = brute.gibbs(d.forest, unary, d.table(w), state)
         f = np.array([features_of(d, x, y) for y in labelings])
         expected += (f.T * p) @ f - np.outer(p @ f, p @ f)
-    np.testing.assert_allclose(curvature(d, sites, found), expected, atol=1e-9 * max(1, size))
-    np.testing.assert_allclose(variances(d, sites, found), np.diag(expected), atol=1e-9 * max(1, size))
+    np.testing.assert_allclose(curvature(d, sites, result), expected, atol=1e-9 * max(1, size))
+    np.testing.assert_allclose(variances(d, sites, result), np.diag(expected), atol=1e-9 * max(1, size))
 
 
 def test_sites_may_be_taken_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     d, sites = problem(7, n=9)
     w = np.random.default_rng(1).normal(size=d.size)
-    found = marginals(d.forest, d.unary(w, sites.x), d.table(w), sites.states)
-    whole = curvature(d, sites, found)
+    result = marginals(d.forest, d.unary(w, sites.x), d.table(w), sites.states)
+    full = curvature(d, sites, result)
     monkeypatch.setattr(module, "NUMBERS", 1)
-    np.testing.assert_allclose(curvature(d, sites, found), whole, rtol=1e-12)
+    np.testing.assert_allclose(curvature(d, sites, result), full, rtol=1e-12)
 
 
 def test_ways_through_a_forest() -> None:

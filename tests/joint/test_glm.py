@@ -48,9 +48,9 @@ def test_its_joint_log_loss_is_the_sum_of_its_species():
     model = fit_glm(x, labels, Encoder.learn(x, ()), ("a", "b", "c"))
     p = model.predict_proba(x)
     own = np.where(labels == 1, -np.log(p), -np.log1p(-p))
-    found = measure_community(model, x, labels)
-    assert found["log loss"] == pytest.approx(own[labels >= 0].sum() / len(x))
-    assert found["marginal log loss"] == found["log loss"]
+    result = measure_community(model, x, labels)
+    assert result["log loss"] == pytest.approx(own[labels >= 0].sum() / len(x))
+    assert result["marginal log loss"] == result["log loss"]
     alone = fit_glm(x[40:], labels[40:, [1]], Encoder.learn(x, ()), ("b",))
     assert alone.predict_proba(x)[:, 0] == pytest.approx(p[:, 1], abs=0.02), "sites without a label do not count"
 

@@ -24,19 +24,19 @@ def problems(draw, largest=8):
 
 
 def check(forest, unary, table, states):
-    found = inference.marginals(forest, unary, table, states)
+    result = inference.marginals(forest, unary, table, states)
     best, value = inference.maximise(forest, unary, table, states)
     for i in range(len(unary)):
         log_z, nodes, edges, highest, _, _ = brute.gibbs(forest, unary[i], table, states[i])
         scale = 1e-12 * max(1.0, np.abs(unary).sum() + np.abs(table).sum())
-        assert found.log_partition[i] == pytest.approx(log_z, abs=scale, rel=1e-12)
-        np.testing.assert_allclose(found.nodes[i], nodes, atol=1e-9)
-        np.testing.assert_allclose(found.edges[i], edges, atol=1e-9)
+        assert result.log_partition[i] == pytest.approx(log_z, abs=scale, rel=1e-12)
+        np.testing.assert_allclose(result.nodes[i], nodes, atol=1e-9)
+        np.testing.assert_allclose(result.edges[i], edges, atol=1e-9)
         labels = np.where(states[i] == inference.ABSENT, -1, best[i])
         assert value[i] == pytest.approx(highest, abs=scale, rel=1e-12)
         assert brute.score(forest, unary[i], table, labels) == pytest.approx(highest, abs=scale, rel=1e-12)
-        held = np.isin(states[i], (0, 1))
-        assert np.array_equal(best[i][held], states[i][held])
+        held_out = np.isin(states[i], (0, 1))
+        assert np.array_equal(best[i][held_out], states[i][held_out])
 
 
 @given(problems())
@@ -58,9 +58,9 @@ def test_scores_of_labelings(problem):
     forest, unary, table, states = problem
     rng = np.random.default_rng(0)
     labels = np.where(states == inference.ABSENT, -1, rng.integers(0, 2, states.shape)).astype(np.int8)
-    found = inference.scores(forest, unary, table, labels)
+    result = inference.scores(forest, unary, table, labels)
     expected = [brute.score(forest, u, table, y) for u, y in zip(unary, labels)]
-    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-9)
+    np.testing.assert_allclose(result, expected, rtol=1e-12, atol=1e-9)
 
 
 def test_holding_a_species_is_conditioning():

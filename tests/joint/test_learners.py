@@ -46,13 +46,13 @@ def test_primal_and_dual_meet(missing, c):
     """The gap is what a user is told of the fit: both values are recomputed here over all labelings."""
     d, sites = problem(3, missing)
     variance = np.random.default_rng(4).uniform(0.5, 3.0, d.size)
-    found = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500)
+    result = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500)
     labels = np.count_nonzero(sites.labels >= 0)
-    primal = 0.5 * found.weights @ (found.weights / variance) + c * brute.hinge_of(d, sites)(found.weights)
-    assert found.status == "converged"
-    assert found.primal == pytest.approx(primal, rel=1e-9)
-    assert 0 <= found.primal - found.objective < 1e-4 * c * labels
-    assert found.gap == pytest.approx((found.primal - found.objective) / (c * labels))
+    primal = 0.5 * result.weights @ (result.weights / variance) + c * brute.hinge_of(d, sites)(result.weights)
+    assert result.status == "converged"
+    assert result.primal == pytest.approx(primal, rel=1e-9)
+    assert 0 <= result.primal - result.objective < 1e-4 * c * labels
+    assert result.gap == pytest.approx((result.primal - result.objective) / (c * labels))
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -62,14 +62,14 @@ def test_a_large_penalty_converges_by_default(missing, c):
     d, sites = problem(8, missing, n=40)
     variance = np.ones(d.size)
     labels = np.count_nonzero(sites.labels >= 0)
-    found = Learner("m3n", c).fit(d, sites, np.zeros(d.size, dtype=bool))
-    assert found.status == "converged"
-    assert found.gap <= 1e-3 * labels / sites.n
-    primal = 0.5 * found.weights @ found.weights + c * brute.hinge_of(d, sites)(found.weights)
-    assert found.objective == pytest.approx(primal, rel=1e-9)
+    result = Learner("m3n", c).fit(d, sites, np.zeros(d.size, dtype=bool))
+    assert result.status == "converged"
+    assert result.gap <= 1e-3 * labels / sites.n
+    primal = 0.5 * result.weights @ result.weights + c * brute.hinge_of(d, sites)(result.weights)
+    assert result.objective == pytest.approx(primal, rel=1e-9)
     tight = solve_margin(d, sites, c, variance, tolerance=1e-5)
     assert tight.status == "converged"
-    assert tight.objective <= primal <= tight.primal + found.gap * c * sites.n, "the true distance is within the gap"
+    assert tight.objective <= primal <= tight.primal + result.gap * c * sites.n, "the true distance is within the gap"
     dual = tight.dual
     expected = tight.eta / c
     truth = sum(features_of(d, x, y) for x, y in zip(sites.x, sites.labels))
@@ -78,7 +78,7 @@ def test_a_large_penalty_converges_by_default(missing, c):
         both = (sites.labels[:, s] >= 0) & (sites.labels[:, t] >= 0)
         a, b, ab = dual.nodes[both, s], dual.nodes[both, t], dual.edges[both, e]
         assert np.all(np.minimum.reduce([ab, a - ab, b - ab, 1 - a - b + ab]) > -1e-9)
-    np.testing.assert_allclose(found.weights, tight.weights, atol=0.05 * np.abs(tight.weights).max() + 0.3)
+    np.testing.assert_allclose(result.weights, tight.weights, atol=0.05 * np.abs(tight.weights).max() + 0.3)
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -87,10 +87,10 @@ def test_more_weights_than_a_matrix_holds_reach_the_same_optimum(monkeypatch, mi
     d, sites = problem(3, missing)
     expected = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
     monkeypatch.setattr("sdm.joint.learners.smoothing.LARGEST", 0)
-    found = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
-    assert found.status == "converged"
-    assert found.steps < 100
-    assert found.primal == pytest.approx(expected.primal, abs=2e-4 * c * sites.labels.size)
+    result = solve_margin(d, sites, c, np.ones(d.size), tolerance=1e-4)
+    assert result.status == "converged"
+    assert result.steps < 100
+    assert result.primal == pytest.approx(expected.primal, abs=2e-4 * c * sites.labels.size)
 
 
 @given(st.integers(0, 1000), st.sampled_from(MISSING), st.sampled_from([0.02, 0.5, 5.0]))
@@ -101,10 +101,10 @@ def test_marginals_stay_possible_and_the_dual_grows(seed, kind, c):
     values = []
     dual = Dual.at_labels(d, sites)
     for _ in range(4):
-        found = solve_margin(d, sites, c, variance, start=dual, tolerance=0.0, max_steps=1)
-        dual = found.dual
-        values.append(found.objective)
-        assert found.gap >= -1e-12
+        result = solve_margin(d, sites, c, variance, start=dual, tolerance=0.0, max_steps=1)
+        dual = result.dual
+        values.append(result.objective)
+        assert result.gap >= -1e-12
         known = sites.labels >= 0
         for e, (s, t) in enumerate(d.forest.edges):
             both = known[:, s] & known[:, t]
@@ -119,10 +119,10 @@ def test_without_edges_m3n_is_one_svm_a_species():
     svm = pytest.importorskip("sklearn.svm")
     d, sites = problem(5, n=40)
     d = Discriminant(edgeless(4), 3)
-    found = fit_m3n(d, sites, 0.3, np.ones(d.size), tolerance=1e-8, max_steps=500)
+    result = fit_m3n(d, sites, 0.3, np.ones(d.size), tolerance=1e-8, max_steps=500)
     for s in range(4):
         y = 2.0 * sites.labels[:, s] - 1
-        w = found.weights[3 * s : 3 * s + 3]
+        w = result.weights[3 * s : 3 * s + 3]
         value = 0.5 * w @ w + 0.3 * np.maximum(0, 1 - y * (sites.x @ w)).sum()
         fitted = svm.LinearSVC(loss="hinge", C=0.3, fit_intercept=False, tol=1e-10, max_iter=1_000_000)
         best = fitted.fit(sites.x, y).coef_[0]
@@ -134,14 +134,14 @@ def test_without_edges_m3n_is_one_svm_a_species():
 def test_theorem_3_the_gaussian_posterior_has_mean_eta():
     """P(w) ∝ N(w; 0, I) exp(Σ α ΔF): its mean, taken by numerical integration, is the M³N's weight vector."""
     d, sites = problem(6, n=15, size=2, features=2)
-    found = fit_m3n(d, sites, 0.2, np.ones(d.size), tolerance=1e-8, max_steps=500)
-    np.testing.assert_allclose(found.weights, found.eta, atol=1e-3)
+    result = fit_m3n(d, sites, 0.2, np.ones(d.size), tolerance=1e-8, max_steps=500)
+    np.testing.assert_allclose(result.weights, result.eta, atol=1e-3)
     grid = np.linspace(-12, 12, 20_001)
     for k in range(d.size):
-        density = np.exp(-0.5 * grid**2 + found.eta[k] * grid)
+        density = np.exp(-0.5 * grid**2 + result.eta[k] * grid)
         density /= density.sum()
-        assert density @ grid == pytest.approx(found.weights[k], abs=1e-5)
-        assert density @ grid**2 - (density @ grid) ** 2 == pytest.approx(found.variance[k], abs=1e-8)
+        assert density @ grid == pytest.approx(result.weights[k], abs=1e-5)
+        assert density @ grid**2 - (density @ grid) ** 2 == pytest.approx(result.variance[k], abs=1e-8)
 
 
 @given(st.floats(0.5, 200.0), st.floats(-0.95, 0.95))
@@ -169,37 +169,37 @@ def test_exact_laplace_is_optimal_and_obeys_corollary_7():
 
     d, sites = problem(7, n=12, size=3)
     c, lam = 0.5, 6.0
-    found = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", limits=Limits(5e-5))
+    result = fit_laplace(d, sites, c, lam, np.ones(d.size), method="exact", limits=Limits(5e-5))
     labels = np.count_nonzero(sites.labels >= 0)
-    assert found.status == "converged"
+    assert result.status == "converged"
 
     hinge = brute.hinge_of(d, sites)
 
     def value(w):
         return divergence(w, np.full(d.size, lam)) + c * hinge(w)
 
-    assert found.objective == pytest.approx(value(found.weights), rel=1e-9)
-    other = minimize(value, found.weights, method="Powell", options={"maxiter": 1, "xtol": 1e-4}).fun
-    assert found.objective - other <= found.gap * c * labels + 1e-9
-    np.testing.assert_allclose(found.weights, 2 * found.eta / (lam - found.eta**2), atol=1e-9)
-    np.testing.assert_allclose(found.variance, posterior_variance(found.eta, lam))
+    assert result.objective == pytest.approx(value(result.weights), rel=1e-9)
+    other = minimize(value, result.weights, method="Powell", options={"maxiter": 1, "xtol": 1e-4}).fun
+    assert result.objective - other <= result.gap * c * labels + 1e-9
+    np.testing.assert_allclose(result.weights, 2 * result.eta / (lam - result.eta**2), atol=1e-9)
+    np.testing.assert_allclose(result.variance, posterior_variance(result.eta, lam))
     # the η of the last M³N, an independent number, tends to the same
-    last = found.dual.eta(d, sites, c)
-    np.testing.assert_allclose(last, found.eta, atol=0.05)
+    last = result.dual.eta(d, sites, c)
+    np.testing.assert_allclose(last, result.eta, atol=0.05)
 
 
 def test_algorithm_1_step_by_step():
     """Σ¹ = I, then √(⟨w²⟩/λ) twice: the paper's three rounds, written out."""
     d, sites = problem(8, n=20)
     c, lam = 0.3, 9.0
-    found = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, limits=Limits(1e-5))
+    result = fit_laplace(d, sites, c, lam, np.ones(d.size), rounds=3, limits=Limits(1e-5))
     variance = np.ones(d.size)
     for turn in range(3):
         w = solve_margin(d, sites, c, variance, tolerance=1e-5, max_steps=500).weights
         if turn < 2:
             variance = np.sqrt((variance + w**2) / lam)
-    np.testing.assert_allclose(found.weights, w, atol=2e-2)
-    np.testing.assert_allclose(found.variance, variance, atol=1e-2)
+    np.testing.assert_allclose(result.weights, w, atol=2e-2)
+    np.testing.assert_allclose(result.variance, variance, atol=1e-2)
 
 
 def test_a_larger_lambda_shrinks_more():
@@ -232,14 +232,14 @@ def test_the_log_loss_and_its_gradient(missing):
 @pytest.mark.parametrize("l1, l2", [(0.0, 1.0), (1.0, 0.0), (0.5, 0.1), (8.0, 0.0)])
 def test_a_crf_meets_its_optimality_condition(missing, l1, l2):
     d, sites = problem(11, missing)
-    found = fit_crf(d, sites, np.full(d.size, l1), np.full(d.size, l2), tolerance=1e-9)
-    _, gradient = LogLoss(d, sites)(found.weights)
-    residual = pseudo_gradient(found.weights, gradient + l2 * found.weights, np.full(d.size, l1))
-    assert found.status == "converged"
-    assert found.gap <= 1e-9
+    result = fit_crf(d, sites, np.full(d.size, l1), np.full(d.size, l2), tolerance=1e-9)
+    _, gradient = LogLoss(d, sites)(result.weights)
+    residual = pseudo_gradient(result.weights, gradient + l2 * result.weights, np.full(d.size, l1))
+    assert result.status == "converged"
+    assert result.gap <= 1e-9
     assert np.abs(residual).max() < 1e-2
     if l1 == 8.0:
-        assert np.mean(found.weights == 0) > 0.2
+        assert np.mean(result.weights == 0) > 0.2
 
 
 @given(st.integers(0, 1000), st.sampled_from(MISSING), st.sampled_from([(0.0, 1.0), (2.0, 0.0), (0.5, 0.1)]))
@@ -266,8 +266,8 @@ def check_crf_gap(seed):
         np.array([features_of(d, x, y) - features_of(d, x, own) for y in brute.labelings(state)])
         for x, own, state in zip(sites.x, sites.labels, sites.states)
     ]
-    some = rng.random(d.size) < 0.5
-    for l1, l2 in ((0 * penalty, penalty), (penalty, 0 * penalty), (penalty * some, np.where(some, 0, 1e-4))):
+    subset = rng.random(d.size) < 0.5
+    for l1, l2 in ((0 * penalty, penalty), (penalty, 0 * penalty), (penalty * subset, np.where(subset, 0, 1e-4))):
 
         def value(w, l1=l1, l2=l2):
             w = np.asarray(w, dtype=np.longdouble)
@@ -286,12 +286,12 @@ def check_crf_gap(seed):
                 gradient, curve = gradient + p @ f, curve + centred.T @ (p[:, None] * centred)
             return np.concatenate([gradient + l1, l1 - gradient]), np.kron([[1.0, -1.0], [-1.0, 1.0]], curve)
 
-        found = fit_crf(d, sites, l1, l2, tolerance=tolerance)
+        result = fit_crf(d, sites, l1, l2, tolerance=tolerance)
         points = brute.interior_points(slope, np.eye(2 * d.size), np.zeros(2 * d.size), 2 * d.size)
         least = min([value(z[: d.size] - z[d.size :]) for z in points])
-        distance = float((value(found.weights) - least) / np.count_nonzero(sites.labels >= 0))
-        assert found.gap >= max(distance, 0.0)
-        assert l1.any() or found.gap <= tolerance
+        distance = float((value(result.weights) - least) / np.count_nonzero(sites.labels >= 0))
+        assert result.gap >= max(distance, 0.0)
+        assert l1.any() or result.gap <= tolerance
 
 
 def test_the_gap_of_a_crf_bounds_the_distance_to_the_optimum():
@@ -318,11 +318,11 @@ def test_a_crf_without_edges_is_logistic_regression():
     linear = pytest.importorskip("sklearn.linear_model")
     _, sites = problem(12, n=60)
     d = Discriminant(edgeless(4), 3)
-    found = fit_crf(d, sites, np.zeros(d.size), np.full(d.size, 0.5), tolerance=1e-12)
+    result = fit_crf(d, sites, np.zeros(d.size), np.full(d.size, 0.5), tolerance=1e-12)
     for s in range(4):
         other = linear.LogisticRegression(C=2.0, fit_intercept=False, tol=1e-10, max_iter=10_000)
         expected = other.fit(sites.x, sites.labels[:, s]).coef_[0]
-        np.testing.assert_allclose(found.weights[3 * s : 3 * s + 3], expected, atol=1e-4)
+        np.testing.assert_allclose(result.weights[3 * s : 3 * s + 3], expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("missing", MISSING)
@@ -345,10 +345,10 @@ def test_newton_and_quasi_newton_find_the_same_weights_at_any_strength(monkeypat
 def test_more_weights_than_a_matrix_holds_have_no_standard_errors(monkeypatch):
     d, sites = problem(16)
     learner, bias = Learner("crf-l2"), np.zeros(d.size, dtype=bool)
-    found = learner.fit(d, sites, bias)
-    assert np.all(learner.spread(d, sites, bias, found) > 0)
+    result = learner.fit(d, sites, bias)
+    assert np.all(learner.spread(d, sites, bias, result) > 0)
     monkeypatch.setattr("sdm.joint.learners.crf.LARGEST_ONCE", d.size - 1)
-    assert learner.spread(d, sites, bias, found) is None
+    assert learner.spread(d, sites, bias, result) is None
 
 
 def test_a_crf_needs_a_penalty():

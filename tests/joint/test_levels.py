@@ -63,9 +63,9 @@ def test_reserves_that_differ_are_found_and_help_at_other_sites_of_them(fitted):
     assert np.corrcoef(random.effect.ravel(), truth.ravel())[0, 1] > 0.8
     inside = np.abs(random.effect - truth) < 1.96 * np.sqrt(random.variance)
     assert inside.mean() > 0.85, "95 % intervals"
-    other, found = x[300:], y[300:]
+    other, result = x[300:], y[300:]
     without = JointModel("crf-l2", features="l", c=10.0).fit(x[:300].drop(columns="reserve"), y[:300])
-    assert model.log_loss(other, found) < without.log_loss(other.drop(columns="reserve"), found) - 0.1
+    assert model.log_loss(other, result) < without.log_loss(other.drop(columns="reserve"), result) - 0.1
 
 
 def test_new_levels_and_tables_without_the_column_have_the_mean(fitted):

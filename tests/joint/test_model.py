@@ -149,8 +149,8 @@ def test_missing_labels_are_said_and_the_rest_is_used():
         f"{count} of 450 labels are missing, at {sites} of 150 sites: there the other species are used, and the edges "
         "between them"
     ]
-    whole = y.notna().all(axis=1)
-    dropped = JointModel("crf-l2").fit(x[whole], y[whole])
+    full = y.notna().all(axis=1)
+    dropped = JointModel("crf-l2").fit(x[full], y[full])
     assert np.abs(model.predict_proba(x) - dropped.predict_proba(x)).max() > 1e-3
     assert 0 < model.score(x, y) <= 1
 
@@ -236,10 +236,10 @@ def test_standard_errors_are_the_inverse_curvature_of_the_objective():
         for b in step
     ]
     expected = np.sqrt(np.diag(np.linalg.inv(second)))
-    found = np.array([row["sd"] for row in fitted.effects() + fitted.associations()])
-    np.testing.assert_allclose(found[:-1], expected[:-1], rtol=1e-4)
+    result = np.array([row["sd"] for row in fitted.effects() + fitted.associations()])
+    np.testing.assert_allclose(result[:-1], expected[:-1], rtol=1e-4)
     assert expected[-1] == pytest.approx(np.sqrt(2.0), rel=1e-6), "the penalty's own"
-    assert np.isnan(found[-1])
+    assert np.isnan(result[-1])
 
 
 def test_weights_that_l1_holds_at_zero_have_no_standard_error():
@@ -332,9 +332,9 @@ def test_squares_of_two_values_are_left_out_and_knots_are_in_own_units():
 
 
 def test_the_example_in_the_documentation():
-    found = doctest.testmod(sdm.estimators.community)
-    assert found.attempted >= 7
-    assert found.failed == 0
+    result = doctest.testmod(sdm.estimators.community)
+    assert result.attempted >= 7
+    assert result.failed == 0
 
 
 def bad(change):
@@ -426,7 +426,7 @@ def rewritten(content, **changes):
 def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
     content = fitted.model_.to_bytes()
     path = tmp_path / "joint.npz"
-    for damaged, said in (
+    for damaged, text in (
         (content[:-30], "damaged"),
         (b"hello", "not a readable joint model"),
         (rewritten(content, format="sdm-model"), "its format is 'sdm-model'"),
@@ -434,7 +434,7 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
         (rewritten(content, scale=2.0), "was modified after it was written"),
     ):
         path.write_bytes(damaged)
-        with pytest.raises(ModelFileError, match=said):
+        with pytest.raises(ModelFileError, match=text):
             FittedJoint.load(path)
     with pytest.raises(ModelFileError, match="does not exist"):
         FittedJoint.load(tmp_path / "nothing.npz")
@@ -443,18 +443,18 @@ def test_files_that_are_not_ours_are_refused(fitted, tmp_path):
 def test_measures_of_a_joint_model(fitted):
     x, y = community(100, seed=5)
     labels = y.to_numpy().astype(np.int8)
-    found = measure_community(fitted.model_, x.to_numpy(), labels)
+    result = measure_community(fitted.model_, x.to_numpy(), labels)
     probability = fitted.predict_proba(x)
-    assert found["hamming"] == pytest.approx(np.mean(fitted.predict(x) != labels))
+    assert result["hamming"] == pytest.approx(np.mean(fitted.predict(x) != labels))
     pairs = [(p, q) for p in probability[labels[:, 0] == 1, 0] for q in probability[labels[:, 0] == 0, 0]]
     assert species_auc(labels, probability)[0] == pytest.approx(np.mean([(p > q) + 0.5 * (p == q) for p, q in pairs]))
-    assert found["auc"] == pytest.approx(species_auc(labels, probability).mean())
+    assert result["auc"] == pytest.approx(species_auc(labels, probability).mean())
     error = fitted.richness(x) - labels.sum(axis=1)
     assert richness_error(labels, probability) == pytest.approx(np.sqrt(np.mean(error**2)))
-    assert found["log loss"] == pytest.approx(fitted.log_loss(x, y))
+    assert result["log loss"] == pytest.approx(fitted.log_loss(x, y))
     right = np.where(labels == 1, probability, 1 - probability)
-    assert found["marginal log loss"] == pytest.approx(-np.log(right).sum(axis=1).mean())
-    assert found["marginal log loss"] != pytest.approx(found["log loss"], abs=1e-3)
+    assert result["marginal log loss"] == pytest.approx(-np.log(right).sum(axis=1).mean())
+    assert result["marginal log loss"] != pytest.approx(result["log loss"], abs=1e-3)
     one = labels.copy()
     one[:, 0] = 1
     assert np.isnan(species_auc(one, probability)[0])
@@ -489,7 +489,7 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
     x = pd.read_csv(folder / "env.csv").drop(columns=["site", *places])
     y = pd.read_csv(folder / "presence_absence.csv").drop(columns="site")
     part = np.random.default_rng(1).permutation(len(x)) % 3
-    found = {"joint": [], "weak ridge": [], "ridge": []}
+    result = {"joint": [], "weak ridge": [], "ridge": []}
     for k in range(3):
         train, test = part != k, part == k
         seen = y.columns[y[train].nunique() > 1]
@@ -499,9 +499,9 @@ def test_by_default_a_joint_model_beats_a_glm_at_held_out_sites(shared, name, pl
         glm = [
             fit_glm(values[train], labels["train"], joint.encoder, tuple(seen), ridge=ridge) for ridge in (1e-3, 1.0)
         ]
-        for key, model in zip(found, (joint, *glm)):
-            found[key].append(measure_community(model, values[test], labels["test"]))
-    mean = {key: pd.DataFrame(rows).mean() for key, rows in found.items()}
+        for key, model in zip(result, (joint, *glm)):
+            result[key].append(measure_community(model, values[test], labels["test"]))
+    mean = {key: pd.DataFrame(rows).mean() for key, rows in result.items()}
     for other in ("weak ridge", "ridge"):
         assert mean["joint"]["log loss"] < mean[other]["log loss"]
         assert mean["joint"]["auc"] > mean[other]["auc"] - 0.003

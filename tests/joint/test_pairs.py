@@ -41,9 +41,9 @@ def drawn():
 
 def test_every_pair_is_the_optimum_of_its_likelihood_with_a_robust_error(drawn):
     odds, labels, group = drawn
-    found = pair_associations("abcd", odds, labels, group)
-    assert found.gap < 1e-6
-    for k, (s, t) in enumerate(found.pairs):
+    result = pair_associations("abcd", odds, labels, group)
+    assert result.gap < 1e-6
+    for k, (s, t) in enumerate(result.pairs):
         rows = (labels[:, s] >= 0) & (labels[:, t] >= 0)
         own = odds[rows][:, [s, t]], labels[rows][:, [s, t]]
 
@@ -51,25 +51,25 @@ def test_every_pair_is_the_optimum_of_its_likelihood_with_a_robust_error(drawn):
             return sites_of_loss(theta, *own).sum() + 0.5 * (RIDGE * theta) @ theta
 
         best = minimize(value, np.zeros(5), method="BFGS", options={"gtol": 1e-6}).x
-        assert found.weight[k] == pytest.approx(best[4], abs=2e-4)
-        assert found.sites[k] == rows.sum()
+        assert result.weight[k] == pytest.approx(best[4], abs=2e-4)
+        assert result.sites[k] == rows.sum()
         scores = approx_fprime(best, lambda theta, own=own: sites_of_loss(theta, *own), 1e-6)
         summed = pd.DataFrame(scores).groupby(group[rows]).sum().to_numpy()
         curve = np.array([approx_fprime(best, lambda x, j=j: approx_fprime(x, value, 1e-5)[j], 1e-4) for j in range(5)])
         plain, spread = np.linalg.inv(curve), np.linalg.inv(curve) @ summed.T @ summed @ np.linalg.inv(curve)
-        assert found.sd[k] == pytest.approx(np.sqrt(max(plain[4, 4], spread[4, 4])), rel=0.02)
+        assert result.sd[k] == pytest.approx(np.sqrt(max(plain[4, 4], spread[4, 4])), rel=0.02)
 
 
 def test_what_was_put_in_is_found_and_no_more(drawn):
     odds, labels, group = drawn
-    found = pair_associations("abcd", odds, labels, group)
-    rows = {(row["first"], row["second"]): row for row in found.rows()}
+    result = pair_associations("abcd", odds, labels, group)
+    rows = {(row["first"], row["second"]): row for row in result.rows()}
     assert {pair for pair, row in rows.items() if row["q"] < 0.05} == {("a", "b"), ("a", "c"), ("b", "c")}
     assert rows["a", "d"]["q"] > 0.05
     assert rows["a", "b"]["low"] < 0.5 < rows["a", "b"]["high"]
     assert rows["a", "c"]["low"] < -0.5 < rows["a", "c"]["high"]
     assert abs(rows["b", "c"]["weight"]) < 0.35, "through the first alone"
-    square = found.matrix()
+    square = result.matrix()
     np.testing.assert_array_equal(square, square.T)
     assert np.isnan(np.diag(square)).all()
 
@@ -78,16 +78,16 @@ def test_species_that_were_never_looked_for_together_have_no_association(drawn):
     odds, labels, _ = drawn
     labels = labels.copy()
     labels[:120, 0], labels[120:, 1] = -1, -1
-    found = pair_associations("abcd", odds, labels)
-    assert [0, 1] not in found.pairs.tolist()
-    assert len(found.pairs) == 5
+    result = pair_associations("abcd", odds, labels)
+    assert [0, 1] not in result.pairs.tolist()
+    assert len(result.pairs) == 5
 
 
 def test_two_species_that_are_never_apart_have_a_finite_weight():
     odds, same = np.zeros((30, 2)), np.repeat(np.tile([0, 1], 15)[:, None], 2, axis=1).astype(np.int8)
-    found = pair_associations("ab", odds, same)
-    assert 0.5 < found.weight[0] < 5
-    assert found.gap < 1e-6
+    result = pair_associations("ab", odds, same)
+    assert 0.5 < result.weight[0] < 5
+    assert result.gap < 1e-6
 
 
 def test_two_rare_species_that_never_met_are_not_called_enemies():
@@ -123,11 +123,11 @@ def test_parts_of_the_log_odds_add_up_to_what_the_model_says_given_the_others():
     for s, name in enumerate(model.species):
         others = y.drop(columns=name)
         p = model.predict_proba(x, others)[:, s]
-        whole = sum(part[:, s] for part in parts.values())
-        np.testing.assert_allclose(whole + bias[name], np.log(p / (1 - p)), atol=1e-8)
+        full = sum(part[:, s] for part in parts.values())
+        np.testing.assert_allclose(full + bias[name], np.log(p / (1 - p)), atol=1e-8)
         shares = [rows[name][part] for part in parts]
         assert sum(shares) == pytest.approx(1)
-        assert rows[name]["heat"] == pytest.approx(np.cov(parts["heat"][:, s], whole, ddof=0)[0, 1] / whole.var())
+        assert rows[name]["heat"] == pytest.approx(np.cov(parts["heat"][:, s], full, ddof=0)[0, 1] / full.var())
         present = labels[:, s] > 0
         assert rows[name]["r2 given the others"] == pytest.approx(p[present].mean() - p[~present].mean())
     assert min(rows["a"][ASSOCIATIONS], rows["b"][ASSOCIATIONS]) > 0.2 > rows["c"][ASSOCIATIONS] - 0.8

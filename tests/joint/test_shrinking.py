@@ -48,16 +48,16 @@ def by_linear_program(d, sites, c, slope):
 def test_l1_m3n_is_the_linear_program(missing, c):
     d, sites = problem(4, missing, n=14)
     scale = np.random.default_rng(1).choice([1.0, 10.0], d.size)
-    found = fit_l1_m3n(d, sites, c, scale, tolerance=ROOM)
+    result = fit_l1_m3n(d, sites, c, scale, tolerance=ROOM)
     slope = 0.5 / np.sqrt(scale)
-    value = slope @ np.abs(found.weights) + c * hinge(d, sites, found.weights)
+    value = slope @ np.abs(result.weights) + c * hinge(d, sites, result.weights)
     labels = np.count_nonzero(sites.labels >= 0)
     least = by_linear_program(d, sites, c, slope)
-    assert found.status == "converged"
-    assert found.objective == pytest.approx(value, rel=1e-9)
-    assert -1e-9 <= value - least <= found.gap * c * labels + 1e-9, "the true distance is within the gap"
-    assert np.all(np.abs(found.eta) <= slope * (1 + 1e-9)), "the dual point is possible"
-    again = fit_l1_m3n(d, sites, c, scale, tolerance=ROOM, start=found.dual)
+    assert result.status == "converged"
+    assert result.objective == pytest.approx(value, rel=1e-9)
+    assert -1e-9 <= value - least <= result.gap * c * labels + 1e-9, "the true distance is within the gap"
+    assert np.all(np.abs(result.eta) <= slope * (1 + 1e-9)), "the dual point is possible"
+    again = fit_l1_m3n(d, sites, c, scale, tolerance=ROOM, start=result.dual)
     assert abs(again.objective - value) <= 2 * ROOM * c * labels, "a fit goes on from another"
 
 
@@ -80,13 +80,15 @@ def test_the_variational_posterior_is_the_exact_one_of_other_constants(missing):
     """Run to convergence, its means are those of the exact posterior with 2C and 4λ: two ways, one optimum."""
     d, sites = problem(6, missing, n=20)
     c, lam, one = 0.4, 5.0, np.ones(d.size)
-    found = fit_laplace(d, sites, c, lam, one, limits=Limits(ROOM))
+    result = fit_laplace(d, sites, c, lam, one, limits=Limits(ROOM))
     exact = fit_laplace(d, sites, 2 * c, 4 * lam, one, method="exact", limits=Limits(ROOM))
-    assert found.status == exact.status == "converged"
-    assert found.objective == pytest.approx(exact.objective / 2, abs=2 * ROOM * c * sites.labels.size)
-    np.testing.assert_allclose(found.weights, exact.weights, atol=0.05)
+    assert result.status == exact.status == "converged"
+    assert result.objective == pytest.approx(exact.objective / 2, abs=2 * ROOM * c * sites.labels.size)
+    np.testing.assert_allclose(result.weights, exact.weights, atol=0.05)
     prior = LaplacePenalty(np.full(d.size, lam), exact=False)
-    assert found.objective == pytest.approx(prior.value(found.weights) + c * hinge(d, sites, found.weights), rel=1e-9)
+    assert result.objective == pytest.approx(
+        prior.value(result.weights) + c * hinge(d, sites, result.weights), rel=1e-9
+    )
 
 
 def test_rounds_of_algorithm_1_come_to_the_same_optimum():
@@ -94,12 +96,12 @@ def test_rounds_of_algorithm_1_come_to_the_same_optimum():
     d, sites = problem(8, n=20)
     one = np.ones(d.size)
     few, many = (fit_laplace(d, sites, 0.3, 9.0, one, rounds=rounds, limits=Limits(ROOM)) for rounds in (3, 50))
-    found = fit_laplace(d, sites, 0.3, 9.0, one, limits=Limits(ROOM))
+    result = fit_laplace(d, sites, 0.3, 9.0, one, limits=Limits(ROOM))
     labels = np.count_nonzero(sites.labels >= 0)
     assert few.status == "round limit"
     assert few.gap > ROOM
-    assert few.gap * 0.3 * labels >= few.objective - found.objective - 1e-9
-    assert many.objective == pytest.approx(found.objective, abs=2 * ROOM * 0.3 * labels)
+    assert few.gap * 0.3 * labels >= few.objective - result.objective - 1e-9
+    assert many.objective == pytest.approx(result.objective, abs=2 * ROOM * 0.3 * labels)
 
 
 @given(st.floats(0.2, 300.0), st.floats(-4.0, 4.0))
@@ -240,9 +242,9 @@ def test_gaps_at_a_tight_tolerance_and_a_large_penalty():
 def test_margins_are_those_of_all_other_labelings(missing):
     d, sites = problem(2, missing, n=12)
     w = np.random.default_rng(3).normal(size=d.size)
-    for found, x, own, state in zip(site_margins(d, sites, w), sites.x, sites.labels, sites.states):
+    for result, x, own, state in zip(site_margins(d, sites, w), sites.x, sites.labels, sites.states):
         others = [w @ features_of(d, x, y) for y in brute.labelings(state) if np.any(y != own)]
-        assert found == pytest.approx(w @ features_of(d, x, own) - max(others))
+        assert result == pytest.approx(w @ features_of(d, x, own) - max(others))
 
 
 def test_the_bound_is_its_formula_and_says_when_it_says_nothing():

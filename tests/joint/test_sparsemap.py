@@ -30,16 +30,16 @@ def drawn(seed: int, strength: float = 1.0):
 def test_no_distribution_over_all_labelings_is_better(seed: int, strength: float) -> None:
     """The value, by brute force over 2⁴ labelings; the gap is what the optimality condition over all of them says."""
     forest, unary, table = drawn(seed, strength)
-    found = possible_communities(forest, unary, table, free_states(1, SIZE))[0]
+    result = possible_communities(forest, unary, table, free_states(1, SIZE))[0]
     score = np.array([brute.score(forest, unary[0], table, y) for y in ALL])
     p = np.zeros(len(ALL))
-    for labels, probability in zip(found.labels, found.probability):
+    for labels, probability in zip(result.labels, result.probability):
         p[int(np.flatnonzero((labels == ALL).all(axis=1))[0])] += probability
     assert p.sum() == pytest.approx(1)
     mean = p @ ALL
     slope = score - ALL @ (2 * mean - 1)
     assert slope.max() - p @ slope <= 1e-5
-    assert found.gap <= 1e-5
+    assert result.gap <= 1e-5
 
     def value(q):
         return -(q @ score - 0.5 * np.sum((q @ ALL) ** 2 + (1 - q @ ALL) ** 2))
@@ -47,7 +47,7 @@ def test_no_distribution_over_all_labelings_is_better(seed: int, strength: float
     rule = {"type": "eq", "fun": lambda q: q.sum() - 1}
     other = minimize(value, np.full(len(ALL), 1 / len(ALL)), bounds=[(0, 1)] * len(ALL), constraints=[rule])
     assert value(p) <= other.fun + 1e-6
-    assert len(found.probability) <= SIZE + len(forest.edges) + 1
+    assert len(result.probability) <= SIZE + len(forest.edges) + 1
 
 
 def test_a_clear_site_has_one_community_and_an_undecided_one_several() -> None:
@@ -66,9 +66,9 @@ def test_a_clear_site_has_one_community_and_an_undecided_one_several() -> None:
 def test_known_labels_are_held() -> None:
     forest, unary, table = drawn(5)
     states = np.array([[1, 0, FREE, FREE]], dtype=np.int8)
-    found = possible_communities(forest, unary, table, states)[0]
-    assert np.all(found.labels[:, 0] == 1)
-    assert np.all(found.labels[:, 1] == 0)
+    result = possible_communities(forest, unary, table, states)[0]
+    assert np.all(result.labels[:, 0] == 1)
+    assert np.all(result.labels[:, 1] == 0)
 
 
 def check_gap(seed: int) -> None:
@@ -77,12 +77,12 @@ def check_gap(seed: int) -> None:
     forest, strength = brute.random_forest(rng, SIZE), 10.0 ** rng.integers(-3, 5)
     unary, table = strength * rng.normal(size=(1, SIZE)), strength * rng.normal(size=(len(forest.edges), 2, 2))
     state = rng.choice([ABSENT, 0, 1, FREE, FREE, FREE], SIZE).astype(np.int8)
-    found = possible_communities(forest, unary, table, state[None], 1e-9)[0]
+    result = possible_communities(forest, unary, table, state[None], 1e-9)[0]
     listed = brute.labelings(state)
     score = np.array([brute.score(forest, unary[0], table, y) for y in listed], dtype=np.longdouble)
     present = np.maximum(listed, 0)
     p = np.zeros(len(listed), dtype=np.longdouble)
-    for labels, probability in zip(found.labels, found.probability):
+    for labels, probability in zip(result.labels, result.probability):
         p[int(np.flatnonzero((labels == present).all(axis=1))[0])] += probability
 
     def value(q: Any) -> Any:
@@ -97,8 +97,8 @@ def check_gap(seed: int) -> None:
         step = min(best[down], (slope[up] - slope[down]) / curve) if curve else np.longdouble(0)
         best = best + step * (np.arange(free) == up) - step * (np.arange(free) == down)
     room = 1e-13 * max(strength, 1.0)
-    assert value(best) - value(p) <= found.gap + room
-    assert found.gap <= 1e-8 + room
+    assert value(best) - value(p) <= result.gap + room
+    assert result.gap <= 1e-8 + room
 
 
 def test_the_gap_bounds_the_distance_to_the_optimum() -> None:

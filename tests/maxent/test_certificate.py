@@ -52,9 +52,9 @@ def test_a_fit_that_is_cut_short_is_as_near_as_its_bounds_say(rounds):
     best = solve_newton(problem, tolerance=1e-13)
     short = solve_newton(problem, max_iterations=rounds, tolerance=1e-13)
     assert best.gap < 1e-12
-    found = differences(problem.q0, short.p, best.p)
-    assert np.all(found <= np.add(cloglog_bounds(short.p, problem.q0, short.gap), 1e-4))
-    assert found[0] > 1e-6
+    result = differences(problem.q0, short.p, best.p)
+    assert np.all(result <= np.add(cloglog_bounds(short.p, problem.q0, short.gap), 1e-4))
+    assert result[0] > 1e-6
 
 
 def test_the_bounds_are_attained_up_to_a_factor():

@@ -18,19 +18,19 @@ def test_correlations_are_those_of_the_base_measure(case, uncorrelated):
     """Pair by pair, with weights of cells, categories, and variables that hardly vary."""
     assume(np.abs(case.x).max() < 1e5 and case.dense("lqh", 3))
     features = case.features("lqh", 3)
-    found = correlation.feature_correlation(features, uncorrelated)
+    result = correlation.feature_correlation(features, uncorrelated)
     np.testing.assert_allclose(
-        found.matrix, naive.correlations(naive.matrix(case.dense("lqh", 3)), case.q0, uncorrelated), atol=1e-7
+        result.matrix, naive.correlations(naive.matrix(case.dense("lqh", 3)), case.q0, uncorrelated), atol=1e-7
     )
-    assert np.linalg.eigvalsh(found.matrix).min() > 0.5 * uncorrelated
+    assert np.linalg.eigvalsh(result.matrix).min() > 0.5 * uncorrelated
 
 
 def test_blocks_of_columns_make_the_same_matrix(monkeypatch):
     """On a large domain not all columns are in memory at once."""
     features = small_case(3).features("lqph", 5)
-    whole = correlation.feature_correlation(features, 0.01).matrix
+    full = correlation.feature_correlation(features, 0.01).matrix
     monkeypatch.setattr(correlation, "BLOCK", 4 * features.domain.n)
-    np.testing.assert_allclose(correlation.feature_correlation(features, 0.01).matrix, whole, atol=1e-14)
+    np.testing.assert_allclose(correlation.feature_correlation(features, 0.01).matrix, full, atol=1e-14)
 
 
 def table(n=200, presences=30, seed=5):
@@ -90,12 +90,12 @@ def test_a_feature_without_variance_has_the_penalty_of_l2sq():
     q0[-1] = 1e-14
     case = Case(np.column_stack([np.arange(21.0), soil]), (1,), q0 / q0.sum(), np.full(21, 1 / 21))
     pair = make_pair(case, 1.0, "mahalanobis", classes="l")
-    found = correlation.feature_correlation(pair.problem.features, 0.01)
-    assert found.constant == 1
-    assert found.notes(21, 0.01) == [
+    result = correlation.feature_correlation(pair.problem.features, 0.01)
+    assert result.constant == 1
+    assert result.notes(21, 0.01) == [
         "1 of 4 features have the same value all over the background: mahalanobis gives them the penalty of l2sq"
     ]
-    assert [np.count_nonzero(row) for row in found.matrix].count(1) == 1
+    assert [np.count_nonzero(row) for row in result.matrix].count(1) == 1
     solution = solve_newton(pair.problem, tolerance=1e-9)
     assert solution.status == "converged"
     assert solution.objective <= pair.dense.optimum() + 1e-8
@@ -122,7 +122,7 @@ def test_a_saved_model_predicts_the_same_and_knows_its_penalty(tmp_path, options
     model.save(tmp_path / "model.npz")
     again = load_model(tmp_path / "model.npz")
     np.testing.assert_array_equal(again.predict(x), model.predict(x))
-    kept = again.meta["settings"]
-    assert {name: kept[name] for name in options} == options
-    again = Maxent(**{k: v for k, v in kept.items() if k in Maxent().get_params()}).fit(x, y)
+    remaining = again.meta["settings"]
+    assert {name: remaining[name] for name in options} == options
+    again = Maxent(**{k: v for k, v in remaining.items() if k in Maxent().get_params()}).fit(x, y)
     np.testing.assert_array_equal(again.coef_, model.coef_)

@@ -55,7 +55,7 @@ def test_the_distribution_is_the_gradient_of_the_conjugate(alpha, spread, seed):
 def test_the_conjugate_is_the_largest_score_less_entropy(alpha):
     """By a general-purpose optimiser over the simplex, which knows nothing of τ."""
     theta, q0 = scores(3, 1.0, n=6)
-    found = minimize(
+    result = minimize(
         lambda p: naive.omega(np.maximum(p, 0), q0, alpha) - theta @ p,
         q0,
         method="SLSQP",
@@ -64,8 +64,8 @@ def test_the_conjugate_is_the_largest_score_less_entropy(alpha):
         options={"ftol": 1e-14, "maxiter": 500},
     )
     gibbs = Entropy(alpha).gibbs(theta, q0)
-    assert gibbs.conjugate == pytest.approx(-found.fun, abs=1e-7)
-    np.testing.assert_allclose(q0 * gibbs.ratio, found.x, atol=1e-3)
+    assert gibbs.conjugate == pytest.approx(-result.fun, abs=1e-7)
+    np.testing.assert_allclose(q0 * gibbs.ratio, result.x, atol=1e-3)
 
 
 @given(st.sampled_from([1.2, 1.5, 1.9, 2.0]), seeds)

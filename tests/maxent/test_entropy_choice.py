@@ -36,19 +36,19 @@ def test_the_loss_of_an_order_is_that_of_its_folds_by_hand(presences_of_a_range)
     """Fit without each fold by hand, with held-out records as cells of the domain, and average over records."""
     x, y = presences_of_a_range
     model = Maxent("lq", entropy="auto").fit(x, y)
-    whole = Maxent("lq").fit(x, y)
-    sample, q0 = whole.problem_.sample, whole.domain_.q0
+    full = Maxent("lq").fit(x, y)
+    sample, q0 = full.problem_.sample, full.domain_.q0
     cells = np.random.default_rng([1, 6]).permutation(np.flatnonzero(sample))
     losses, shares = [], []
-    for held in np.array_split(cells, 5):
+    for held_out in np.array_split(cells, 5):
         weight = np.ones(len(y))
-        inside = set(whole.domain_.variables[0].values[whole.domain_.codes[0][held]].tolist())
+        inside = set(full.domain_.variables[0].values[full.domain_.codes[0][held_out]].tolist())
         weight[[label == 1 and row[0] in inside for row, label in zip(x, y)]] = 0.0
         fold = Maxent("lq", entropy=1.5).fit(x, y, sample_weight=weight)
         p = fold.solution_.p
-        ratio = p[held] / q0[held] / (p[:1500].sum() / q0[:1500].sum())
+        ratio = p[held_out] / q0[held_out] / (p[:1500].sum() / q0[:1500].sum())
         losses += (-np.log((1 - FLOOR) * ratio + FLOOR)).tolist()
-        shares += sample[held].tolist()
+        shares += sample[held_out].tolist()
     (trial,) = (trial for trial in model.order_search_ if trial.order == 1.5)
     assert trial.loss == pytest.approx(np.average(losses, weights=shares), abs=1e-5)
 

@@ -23,8 +23,8 @@ def near_zero(case):
 
 def best_known(pair):
     """The least objective that anything found: an upper bound on the minimum, but for rounding, which is added."""
-    found = solve_newton(pair.problem, tolerance=1e-12)
-    return min(found.objective + naive.ROUNDING * np.abs(found.weights).sum(), pair.dense.optimum())
+    result = solve_newton(pair.problem, tolerance=1e-12)
+    return min(result.objective + naive.ROUNDING * np.abs(result.weights).sum(), pair.dense.optimum())
 
 
 @given(*problems, seeds, st.sampled_from([0.0, 0.1, 1.0, 10.0]))

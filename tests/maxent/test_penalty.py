@@ -50,8 +50,8 @@ def test_potential_of_one_feature_is_the_conjugate_of_its_value(name, u):
     def negative(lam):
         return naive.penalty_value(np.array([lam]), name, BETA[:1], 0.3, 0.7) - u * lam
 
-    found = minimize_scalar(negative, bounds=(-50, 50), method="bounded", options={"xatol": 1e-12})
-    best = max(-found.fun, -negative(0.0))
+    result = minimize_scalar(negative, bounds=(-50, 50), method="bounded", options={"xatol": 1e-12})
+    best = max(-result.fun, -negative(0.0))
     assert make(name).potential(np.array([u, 0.0, 0.0])) == pytest.approx(best, abs=1e-8)
 
 

@@ -142,9 +142,9 @@ def test_what_is_constant_at_the_presences_costs_the_least_that_the_option_says(
     penalty_weight = penalty_weights(features, np.repeat([0.2, 0.0], [5, 20]), 5, rule=rule, multiplier=multiplier)
     assert penalty_weight[0] == pytest.approx(0.001 * multiplier)
     assert penalty_weight[1] > 0.01 * multiplier
-    told = " ".join(FitOptions.model_fields["beta"].description.split())
-    assert "deviation is σ/√m" in told
-    assert "at least 0.001, times the multiplier" in told
+    text = " ".join(FitOptions.model_fields["beta"].description.split())
+    assert "deviation is σ/√m" in text
+    assert "at least 0.001, times the multiplier" in text
 
 
 @given(cases(), st.sampled_from([2, 17, 300]))

@@ -172,8 +172,8 @@ def test_finds_the_rule_of_an_interaction():
     thresholds = build_features(domain, "t", knots="all", sample=sample)
     penalties = penalty_weights(thresholds, sample, 150)
     plain = solve_newton(Problem(thresholds, sample, Entropy(1.0), L1(penalties)), tolerance=1e-5)
-    found, missed = (s.p[either].sum() for s in (solution, plain))
-    assert found > 0.8
+    result, missed = (s.p[either].sum() for s in (solution, plain))
+    assert result > 0.8
     assert missed < 0.65
     best = features.families[-1].shapes[int(np.argmax(np.abs(solution.weights)))]
     assert {int(v) for v in best.var} == {0, 1}

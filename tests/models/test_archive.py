@@ -36,7 +36,7 @@ def test_rows_come_back_as_they_were(tmp_path, shape, dtype) -> None:
     assert first == again
     path = tmp_path / "rows.npz"
     path.write_bytes(first)
-    kept = ARCHIVE.load(path, ["rows"], lambda _, arrays: arrays["rows"])
-    assert kept.dtype == dtype
-    np.testing.assert_array_equal(kept, rows)
+    remaining = ARCHIVE.load(path, ["rows"], lambda _, arrays: arrays["rows"])
+    assert remaining.dtype == dtype
+    np.testing.assert_array_equal(remaining, rows)
     np.testing.assert_array_equal(np.load(path)["rows"], rows)

@@ -58,7 +58,7 @@ def test_the_same_run_file_serves_another_kind_of_run(tmp_path: Path) -> None:
     words = ("--species", "Virtualis montanus", "--fc", "l", *LEAN, "--no-curves")
     succeed("fit", "sample_data/occurrences.csv", "sample_data/layers", *words, "-o", tmp_path / "species")
     survey = ("--occurrences", "sample_data/presence_absence.csv", "--response", "presence", "--kind", "classes")
-    found = as_json("fit", tmp_path / "species" / "run.yaml", *survey, "-o", tmp_path / "classes")
-    numbers = found["models"][0]["numbers"]
+    result = as_json("fit", tmp_path / "species" / "run.yaml", *survey, "-o", tmp_path / "classes")
+    numbers = result["models"][0]["numbers"]
     assert numbers["multiplier_search"], "no multiplier was given, so it is chosen"
     assert numbers["regularization"] in ("l1", "elastic")

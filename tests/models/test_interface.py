@@ -20,8 +20,8 @@ def models():
 
 @pytest.mark.parametrize("kind", ["species", "classes", "community"])
 def test_values_are_those_of_the_kind_s_own_predictions(models, kind) -> None:
-    x, found = models
-    model = found[kind]
+    x, result = models
+    model = result[kind]
     own = model.predict(x)[:, None] if kind == "species" else model.predict_proba(x)
     assert model.kind == kind
     assert own.shape == (len(x), len(model.bands))
@@ -32,6 +32,6 @@ def test_values_are_those_of_the_kind_s_own_predictions(models, kind) -> None:
 
 
 def test_a_species_has_other_scales_too(models) -> None:
-    x, found = models
-    for scale in found["species"].scales:
-        np.testing.assert_array_equal(found["species"].values(x, scale)[:, 0], found["species"].predict(x, scale))
+    x, result = models
+    for scale in result["species"].scales:
+        np.testing.assert_array_equal(result["species"].values(x, scale)[:, 0], result["species"].predict(x, scale))

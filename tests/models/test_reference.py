@@ -12,7 +12,7 @@ from sdm import Committee, ConditionalMaxent, JointModel, Maxent, StructMaxent, 
 from sdm.errors import ModelFileError
 from sdm.models.file import save_model
 from sdm.models.species import Model
-from sdm.novelty.reference import ROWS, kept_rows
+from sdm.novelty.reference import ROWS, reference_rows
 
 EARLIER = Path(__file__).parent / "earlier"
 
@@ -91,7 +91,7 @@ def test_of_many_places_some_are_kept_with_the_exact_ranges_and_all_categories()
 
 def test_many_variables_are_kept_at_fewer_places() -> None:
     ranks = np.random.default_rng(4).normal(size=(200, 20_000))
-    rows = kept_rows(ranks, [False] * 200)
+    rows = reference_rows(ranks, [False] * 200)
     assert len(rows) * 200 * 8 < 10 << 20
     np.testing.assert_array_equal(ranks[:, rows].min(axis=1), ranks.min(axis=1))
 

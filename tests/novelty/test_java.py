@@ -60,7 +60,7 @@ def model() -> Model:
             terms.append(Terms.build(PRODUCT, place[first], other=place[second], **common))
         else:
             terms.append(Terms.build(LINEAR, place[name], **common))
-    kept = [one for one in terms if one.weight[0] != 0]
+    remaining = [one for one in terms if one.weight[0] != 0]
     classes = tuple(map(float, range(1, 8)))
     limits = [ranges.get(name, (1.0, 7.0)) for name in names]
     variables = tuple(
@@ -75,7 +75,7 @@ def model() -> Model:
     rows[2:, names.index("landcover")] = classes
     return Model(
         variables,
-        Terms.concatenate(kept),
+        Terms.concatenate(remaining),
         1.0,
         float(tau),
         n,
@@ -87,17 +87,17 @@ def model() -> Model:
 
 
 def test_negative_mess_and_its_variable(model: Model, columns, grids) -> None:
-    found = Novelty(model, ["mess"]).measure(columns)
+    result = Novelty(model, ["mess"]).measure(columns)
     outside = grids["novel"] < 0
     assert outside.sum() == 407
-    np.testing.assert_array_equal(found["mess"] < 0, outside)
-    np.testing.assert_allclose(found["mess"][outside], grids["novel"][outside], rtol=1e-5)
-    np.testing.assert_array_equal(found["mod"][outside] - 1, grids["limiting"][outside])
+    np.testing.assert_array_equal(result["mess"] < 0, outside)
+    np.testing.assert_allclose(result["mess"][outside], grids["novel"][outside], rtol=1e-5)
+    np.testing.assert_array_equal(result["mod"][outside] - 1, grids["limiting"][outside])
     np.testing.assert_array_equal(model.training_range.outside(columns), outside)
 
 
 def test_the_effect_of_clamping(model: Model, columns, grids) -> None:
     np.testing.assert_allclose(model.predict_columns(columns), grids["prediction"], rtol=1e-4)
-    found = Novelty(model, ["clamping"]).measure(columns)["clamping"]
+    result = Novelty(model, ["clamping"]).measure(columns)["clamping"]
     assert (grids["clamping"] > 0).sum() == 542
-    np.testing.assert_allclose(found, grids["clamping"], atol=1e-6)
+    np.testing.assert_allclose(result, grids["clamping"], atol=1e-6)

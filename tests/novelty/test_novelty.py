@@ -142,8 +142,8 @@ def test_exdet(seed: int, kinds: str) -> None:
             assert got == pytest.approx(sum(outside), rel=1e-5)
             assert outside[variable] == min(outside)
         elif at:
-            whole = distance(row[None, at], list(range(len(at))))[0]
-            assert got == pytest.approx(whole / greatest, rel=1e-4, abs=1e-6)
+            full = distance(row[None, at], list(range(len(at))))[0]
+            assert got == pytest.approx(full / greatest, rel=1e-4, abs=1e-6)
             if got > 1.0001:
                 rest = [
                     distance(row[None, at], [k for k in range(len(at)) if k != j])[0] if len(at) > 1 else 0.0
@@ -183,8 +183,8 @@ def test_mop_of_a_large_reference_is_drawn_by_a_seed() -> None:
     reference = Reference.of(values, ["a", "b"], [])
     one, two = (Parity.of(reference, points=100, seed=seed).measure([np.zeros(3), np.zeros(3)])[0] for seed in (1, 1))
     assert one.tolist() == two.tolist()
-    whole = Parity.of(reference, points=5000).measure([np.zeros(1), np.zeros(1)])[0][0]
-    assert one[0] == pytest.approx(whole, rel=0.3)
+    full = Parity.of(reference, points=5000).measure([np.zeros(1), np.zeros(1)])[0][0]
+    assert one[0] == pytest.approx(full, rel=0.3)
 
 
 @pytest.mark.parametrize("n", [7, 13, 999])

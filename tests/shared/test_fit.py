@@ -15,8 +15,8 @@ from sdm.maxent.solvers.newton import solve_newton
 from sdm.shared.choice import without_block
 from sdm.shared.factors import Factors, evaluate_factors, factor_gradient
 from sdm.shared.fitting import fit_shared, lower_bound
-from sdm.shared.own import OwnParts
 from sdm.shared.problem import Records, SharedProblem
+from sdm.shared.specific import SpecificParts
 
 
 def make(seed: int, sites: int = 60, features: int = 5, species: int = 4, records: int = 40, odd: str = ""):
@@ -69,17 +69,17 @@ def test_the_optimum_is_that_of_slow_proximal_steps(odd: str, share: float) -> N
 @pytest.mark.parametrize(("share", "beta"), [(0.3, 0.2), (0.3, 0.6), (0.1, 0.4), (2.0, 0.1)])
 def test_with_own_parts_the_optimum_is_that_of_slow_proximal_steps(odd: str, share: float, beta: float) -> None:
     problem, phi, q, counts = make(4, sites=30, features=3, species=3, odd=odd)
-    mu, own = share * problem.largest, beta * (1.0 + np.arange(problem.features * 3).reshape(-1, 3) / 10)
-    fit = fit_shared(problem, mu, own_beta=own, tolerance=1e-9)
-    least = naive.shared_proximal(phi, q, counts, mu, own)
+    mu, specific = share * problem.largest, beta * (1.0 + np.arange(problem.features * 3).reshape(-1, 3) / 10)
+    fit = fit_shared(problem, mu, specific_beta=specific, tolerance=1e-9)
+    least = naive.shared_proximal(phi, q, counts, mu, specific)
     assert fit.objective == pytest.approx(least, abs=1e-8)
     assert fit.gap <= 1e-8
     if share > 1.0:
         assert fit.factors.rank == 0
-        assert np.any(fit.own)
+        assert np.any(fit.specific)
     if beta > 0.3:
         assert fit.factors.rank > 0
-    again = naive.shared_objective(phi, q, counts, fit.factors.product, fit.own, mu, own)
+    again = naive.shared_objective(phi, q, counts, fit.factors.product, fit.specific, mu, specific)
     assert again == pytest.approx(fit.objective, abs=1e-9)
 
 
@@ -111,7 +111,7 @@ def test_with_own_parts_the_bound_is_below_the_optimum_too(odd: str, seed: int) 
     problem, *_ = make(seed, sites=30, features=3, species=3, records=12, odd=odd)
     mu = 0.2 * problem.largest
     beta = np.full((problem.features, 3), 0.2)
-    best = fit_shared(problem, mu, own_beta=beta, tolerance=1e-9).objective
+    best = fit_shared(problem, mu, specific_beta=beta, tolerance=1e-9).objective
     rng = np.random.default_rng(seed)
     for size in (0.01, 0.3, 3.0):
         factors = Factors(size * rng.normal(size=(problem.features, 2)), size * rng.normal(size=(2, 3))).balanced()
@@ -128,7 +128,9 @@ def test_tiny_penalties_of_own_parts_converge_with_copies_too(noise, beta, share
     if noise is not None:
         phi = np.hstack([phi, phi[:, :3] + noise * np.random.default_rng(1).normal(size=(len(q), 3))])
     problem = shared_problem(phi, q, counts)
-    fit = fit_shared(problem, share * problem.largest, own_beta=np.full((problem.features, 3), beta), tolerance=1e-8)
+    fit = fit_shared(
+        problem, share * problem.largest, specific_beta=np.full((problem.features, 3), beta), tolerance=1e-8
+    )
     assert (fit.status, fit.gap <= 1e-8) == ("converged", True)
     gradient = problem.gradient(fit.state.mass) / problem.records.weight
     assert np.abs(gradient).max() <= beta * (1.0 + 1e-6) + 1e-14  # the optimality condition
@@ -137,7 +139,7 @@ def test_tiny_penalties_of_own_parts_converge_with_copies_too(noise, beta, share
 def test_penalties_of_own_parts_over_twelve_decades() -> None:
     problem, *_ = make(3, species=3)
     beta = 10.0 ** np.random.default_rng(5).uniform(-12, 0, (problem.features, 3))
-    fit = fit_shared(problem, 2.0 * problem.largest, own_beta=beta, tolerance=1e-8)
+    fit = fit_shared(problem, 2.0 * problem.largest, specific_beta=beta, tolerance=1e-8)
     assert fit.gap <= 1e-4  # the gradient is known to 1e-16, which is 1e-4 of the smallest penalty
     assert (fit.status == "converged") == (fit.gap <= 1e-8)
 
@@ -154,20 +156,20 @@ def test_every_round_proves_a_gap_that_holds() -> None:
 
 @pytest.mark.parametrize("penalty", [None, 0.05])
 def test_the_gradient_of_the_factors_is_that_of_differences(penalty) -> None:
-    """With own parts too: they are at their best, so that their change adds nothing to the slope."""
+    """With specific parts too: they are at their best, so that their change adds nothing to the slope."""
     problem, *_ = make(5)
     rng = np.random.default_rng(1)
     factors = Factors(0.3 * rng.normal(size=(problem.features, 3)), 0.3 * rng.normal(size=(3, 4)))
     beta = None if penalty is None else np.full(factors.shape, penalty)
     if beta is not None:
         beta[0] = np.inf
-    own = None if beta is None else OwnParts(problem, beta).none()
-    state = evaluate_factors(problem, factors, own)
-    assert own is None or np.any(state.weights != factors.product)
+    specific = None if beta is None else SpecificParts(problem, beta).none()
+    state = evaluate_factors(problem, factors, specific)
+    assert specific is None or np.any(state.weights != factors.product)
     gradient = factor_gradient(problem, state, 0.1)
 
     def value(at: Factors) -> float:
-        return evaluate_factors(problem, at, own).objective(0.1)
+        return evaluate_factors(problem, at, specific).objective(0.1)
 
     for j in range(0, gradient.size, 5):
         step = np.zeros(gradient.size)
@@ -240,10 +242,10 @@ def test_scales_that_differ_by_much() -> None:
 
 def test_without_a_block_the_problem_is_that_of_the_sites_that_are_left() -> None:
     problem, phi, q, counts = make(5)
-    held = np.arange(len(q)) % 3 == 0
-    part, left = without_block(problem, held, counts.sum(axis=0))
-    wanted = shared_problem(phi[~held], q[~held] / q[~held].sum(), counts[~held])
-    np.testing.assert_allclose(left, counts[~held].sum(axis=0))
-    np.testing.assert_allclose(part.q, wanted.q)
-    np.testing.assert_allclose(part.means, wanted.means, atol=1e-15)
-    np.testing.assert_allclose(part.records.weight, wanted.records.weight)
+    held_out = np.arange(len(q)) % 3 == 0
+    part, left = without_block(problem, held_out, counts.sum(axis=0))
+    expected = shared_problem(phi[~held_out], q[~held_out] / q[~held_out].sum(), counts[~held_out])
+    np.testing.assert_allclose(left, counts[~held_out].sum(axis=0))
+    np.testing.assert_allclose(part.q, expected.q)
+    np.testing.assert_allclose(part.means, expected.means, atol=1e-15)
+    np.testing.assert_allclose(part.records.weight, expected.records.weight)

@@ -84,7 +84,8 @@ def density_aicc(raw: Array, background: Array, coefficients: int) -> Aicc:
 
 
 def likelihood_aicc(likelihood: Array, coefficients: int, noun: str = "presences", value: str = "density") -> Aicc:
-    """Return AICc from the likelihood of every observation; messages call them by the noun, and it by the value."""
+    """Return AICc from the likelihood of every observation; `noun` and `value` name observations and likelihood in
+    messages."""
     m, k = likelihood.size, int(coefficients)
     if k >= m - 1:
         return Aicc(
@@ -125,7 +126,8 @@ def tss(presence: Array, absence: Array, threshold: float) -> float:
 
 def max_tss(presence: Array, absence: Array) -> tuple[float, float]:
     """Return the largest true skill statistic of any threshold, and the lowest threshold that has it."""
-    # It is a prediction at a presence: up to the next one, a threshold counts more absences out and no presence.
+    # The best threshold is a prediction at a presence: up to the next one, raising it excludes more absences and no
+    # presence.
     levels, counts = np.unique(presence, return_counts=True)
     predicted = presence.size - (np.cumsum(counts) - counts)
     excluded = np.searchsorted(np.sort(absence), levels, side="left")
@@ -190,23 +192,23 @@ def boyce(
     """
     low, high = float(min(presence.min(), background.min())), float(max(presence.max(), background.max()))
     wide = 0.1 * float(np.ptp(background)) if width is None else float(width)
-    left = np.linspace(low, max(high - wide, low), windows)
-    right = left + wide
-    right[-1] = high
-    p, e = _within(presence, left, right), _within(background, left, right, weights)
+    lower = np.linspace(low, max(high - wide, low), windows)
+    upper = lower + wide
+    upper[-1] = high
+    p, e = _within(presence, lower, upper), _within(background, lower, upper, weights)
     used = (p > 0) | (e > 0)
     with np.errstate(divide="ignore"):
         ratio = np.round(p[used] / e[used], 10)
-    middle = 0.5 * (left + right)[used]
+    middle = 0.5 * (lower + upper)[used]
     last = np.append(ratio[1:] != ratio[:-1], True)
     return Boyce(spearman(ratio[last], middle[last]), middle, ratio)
 
 
-def _within(values: Array, left: Array, right: Array, weights: Array | None = None) -> Array:
+def _within(values: Array, lower: Array, upper: Array, weights: Array | None = None) -> Array:
     """Return the share of the values (or of their weights) in each closed window."""
     order = np.argsort(values)
     below = np.append(0.0, np.arange(1.0, values.size + 1) if weights is None else np.cumsum(weights[order]))
-    first, last = np.searchsorted(values[order], left), np.searchsorted(values[order], right, side="right")
+    first, last = np.searchsorted(values[order], lower), np.searchsorted(values[order], upper, side="right")
     return np.asarray((below[last] - below[first]) / below[-1])
 
 
@@ -230,7 +232,7 @@ def ranks(values: Array) -> Array:
 
 
 def evenly(rows: Array, most: int) -> Array:
-    """Return at most so many rows, at even distances."""
+    """Return at most `most` rows, evenly spaced."""
     return rows if len(rows) <= most else rows[np.linspace(0, len(rows) - 1, most).round().astype(np.int64)]
 
 
@@ -242,7 +244,7 @@ def column_rows(columns: Mapping[str, AnyArray]) -> list[Row]:
 def by_label(values: Array, labels: AnyArray) -> list[tuple[Array, Array] | None]:
     """Return the values of every row with label 1 and with label 0; None where one of the two is missing."""
     parts = [(row[label == 1], row[label == 0]) for row, label in zip(values, labels)]
-    return [(there, away) if there.size and away.size else None for there, away in parts]
+    return [(ones, zeros) if ones.size and zeros.size else None for ones, zeros in parts]
 
 
 def check_counts(presence: Array, background: Array) -> None:

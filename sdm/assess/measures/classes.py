@@ -11,7 +11,7 @@ from sdm.assess.profiles import Profile, class_names, response_grid, typical
 from sdm.models.classes import ClassModel
 from sdm.types import Array, Numbers, Progress
 
-# What is lost where a class of no probability (orders above 1) turns up: as if it had this much.
+# The probability that replaces 0 in log losses (entropies of order above 1 can predict 0).
 LEAST = 1e-6
 
 
@@ -26,12 +26,12 @@ class ClassMeasures:
     confusion: Array  # (C, C): mass of the targets (rows) by most probable class (columns)
     log_loss: float  # mean `−Σ_c y_c ln p_c` in nats; a probability of zero counts as 1e-6
     accuracy: float  # share of the mass on the diagonal
-    kappa: float  # Cohen's κ: how far it is above chance
+    kappa: float  # Cohen's κ
     auc: Array  # (C,)
     recall: Array  # (C,)
     precision: Array  # (C,)
-    zeros: int  # sites where a class of the target got no probability at all
-    constant: float = float("nan")  # log loss of the constant model: the shares of the training sites
+    zeros: int  # sites where a class of the target has a predicted probability of 0
+    constant: float = float("nan")  # log loss of the null model: the class frequencies of the training sites
 
     def warning(self, kind: str) -> str | None:
         """Return a warning if the model predicts worse than the class frequencies; `kind` names the sites."""
@@ -83,9 +83,9 @@ def _log_loss(p: Array, targets: Array) -> float:
     return float(-np.sum(targets * np.log(np.maximum(p, LEAST))) / p.shape[1])
 
 
-def _ratio(part: Array, whole: Array) -> Array:
+def _ratio(part: Array, total: Array) -> Array:
     out = np.full(part.size, np.nan)
-    np.divide(part, whole, out=out, where=whole > 0)
+    np.divide(part, total, out=out, where=total > 0)
     return out
 
 

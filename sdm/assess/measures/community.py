@@ -16,30 +16,30 @@ def species_auc(labels: States, probability: Array) -> Array:
     return np.array([auc(*sites) if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
-def species_tss(labels: States, probability: Array, cutoffs: Array) -> Array:
+def species_tss(labels: States, probability: Array, thresholds: Array) -> Array:
     """Return every species' true skill statistic at its threshold; NaN without both labels or a threshold."""
-    parts = zip(by_label(probability.T, labels.T), cutoffs)
-    return np.array([tss(*sites, cutoff) if sites and np.isfinite(cutoff) else np.nan for sites, cutoff in parts])
+    parts = zip(by_label(probability.T, labels.T), thresholds)
+    return np.array([tss(*sites, level) if sites and np.isfinite(level) else np.nan for sites, level in parts])
 
 
-def best_cutoffs(labels: States, probability: Array) -> Array:
-    """Return the cutoff of every species at which its true skill statistic is largest; NaN where it has none."""
+def best_thresholds(labels: States, probability: Array) -> Array:
+    """Return the threshold of every species with the largest true skill statistic; NaN without both labels."""
     return np.array([max_tss(*sites)[1] if sites else np.nan for sites in by_label(probability.T, labels.T)])
 
 
 def richness_error(labels: States, probability: Array) -> float:
     """Return the root mean squared error of the expected richness over the sites where all species were surveyed."""
-    whole = (labels >= 0).all(axis=1)
-    if not whole.any():
+    complete = (labels >= 0).all(axis=1)
+    if not complete.any():
         return float("nan")
-    return float(np.sqrt(np.mean((probability[whole].sum(axis=1) - labels[whole].sum(axis=1)) ** 2)))
+    return float(np.sqrt(np.mean((probability[complete].sum(axis=1) - labels[complete].sum(axis=1)) ** 2)))
 
 
 def marginal_loss(labels: States, probability: Array) -> float:
     """Return the mean per site of the log losses of single species at their known labels, summed over species."""
     p = np.clip(probability, 1e-15, 1.0 - 1e-15)
-    own = np.where(labels > 0, np.log(p), np.log1p(-p))
-    return float(-own[labels >= 0].sum() / len(labels))
+    log_likelihood = np.where(labels > 0, np.log(p), np.log1p(-p))
+    return float(-log_likelihood[labels >= 0].sum() / len(labels))
 
 
 def measure_community(model: FittedJoint, x: Array, labels: States, levels: np.ndarray | None = None) -> Numbers:
@@ -84,9 +84,9 @@ def log_odds_parts(
     links = np.zeros((len(f), len(model.species)))
     table = model.scale * d.table(model.weights)
     for (s, t), edge in zip(model.forest.edges, table):
-        for own, other, values_of in ((s, t, edge), (t, s, edge.T)):
+        for species, other, values_of in ((s, t, edge), (t, s, edge.T)):
             gain = values_of[1] - values_of[0]  # by the label of the other
-            links[:, own] += np.where(labels[:, other] >= 0, gain[np.maximum(labels[:, other], 0)], 0.0)
+            links[:, species] += np.where(labels[:, other] >= 0, gain[np.maximum(labels[:, other], 0)], 0.0)
     return {**out, ASSOCIATIONS: links}
 
 
@@ -99,20 +99,20 @@ def partition_variance(
     """
     parts = log_odds_parts(model, values, labels, levels)
     bias = model.scale * model.discriminant.split(model.weights)[0][:, -1]
-    alone = model.predict_proba(values, levels=levels)
+    probability = model.predict_proba(values, levels=levels)
     rows = []
     for s, name in enumerate(model.species):
-        known = labels[:, s] >= 0
-        present = labels[known, s] > 0
-        each = {part: column[known, s] for part, column in parts.items()}
-        whole = np.sum(list(each.values()), axis=0)
-        spread = float(np.var(whole))
+        valid = labels[:, s] >= 0
+        present = labels[valid, s] > 0
+        each = {part: column[valid, s] for part, column in parts.items()}
+        total = np.sum(list(each.values()), axis=0)
+        spread = float(np.var(total))
         shares = {
-            part: float(np.mean((column - column.mean()) * (whole - whole.mean()))) / spread if spread > 0 else 0.0
+            part: float(np.mean((column - column.mean()) * (total - total.mean()))) / spread if spread > 0 else 0.0
             for part, column in each.items()
         }
-        given = 0.5 * (1.0 + np.tanh(0.5 * (whole + bias[s])))
-        tjur = {"r2": _tjur(alone[known, s], present), "r2 given the others": _tjur(given, present)}
+        conditional = 0.5 * (1.0 + np.tanh(0.5 * (total + bias[s])))
+        tjur = {"r2": _tjur(probability[valid, s], present), "r2 given the others": _tjur(conditional, present)}
         rows.append({"species": name, **shares, **tjur})
     return rows
 

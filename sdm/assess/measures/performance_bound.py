@@ -38,7 +38,7 @@ def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> N
     """
     if fitted.entropy_ != 1.0:
         return None
-    growth: Growth | None = getattr(fitted, "growth_", None)  # the trees and monomials of a structural model
+    growth: Growth | None = getattr(fitted, "growth_", None)  # trees and monomials of a structural model
     n_grown, oracles = (growth.grown.size, growth.oracles) if growth is not None else (0, [])
     n_finite = fitted.coef_.size - n_grown
     share = delta / 2 if n_finite and oracles else delta

@@ -51,7 +51,7 @@ def prg_auc(presence: Array, absence: Array) -> float:
     true = m - np.searchsorted(np.sort(presence), levels, side="left")
     false = n - np.searchsorted(np.sort(absence), levels, side="left")
     tp, fp = np.concatenate([[0.0], true]), np.concatenate([[0.0], false])
-    # Recall gain is zero where recall is π = m/(m + n): between two thresholds, the counts in proportion.
+    # Recall gain is zero at a recall of π = m/(m + n): interpolate the counts between the two nearest thresholds.
     entry = m * m / (m + n)
     k = int(np.searchsorted(tp, entry, side="left"))
     step = (entry - tp[k - 1]) / (tp[k] - tp[k - 1])
@@ -62,35 +62,35 @@ def prg_auc(presence: Array, absence: Array) -> float:
     return float(np.sum(np.diff(recall) * 0.5 * (precision[1:] + precision[:-1])))
 
 
-def measure_values(here: Array, not_here: Array, cutoff: float | None = None) -> dict[str, float]:
-    """Measure predictions from 0 to 1 at survey sites where the species was found, and where it was not.
+def measure_values(presence: Array, absence: Array, cutoff: float | None = None) -> dict[str, float]:
+    """Measure predictions from 0 to 1 at survey sites where the species was observed, and where it was not.
 
-    `auc`, `auc.sd` (DeLong), `cor`, `brier`, `prg` (area below precision–recall–gain), `cbi` (against all sites); `tss`
-    at a cutoff, such as that of `maxsss` on the training data; `tss.max` is that of the best threshold on these sites,
-    and so flatters the model.
+    `auc.sd` is DeLong's standard deviation, `prg` the area under precision–recall–gain. `cbi` is against all sites.
+    `tss` is at the threshold `cutoff`, such as `maxsss` of the training data. `tss.max` is at the best threshold for
+    these sites, and therefore optimistic.
     """
-    check_counts(here, not_here)
-    best, level = max_tss(here, not_here)
+    check_counts(presence, absence)
+    best, level = max_tss(presence, absence)
     return {
-        "auc": auc(here, not_here),
-        "auc.sd": auc_deviation(here, not_here),
-        "cor": correlation(here, not_here),
-        "brier": brier(here, not_here),
-        "prg": prg_auc(here, not_here),
-        "cbi": boyce(here, np.concatenate([here, not_here])).index,
-        "tss": float("nan") if cutoff is None else tss(here, not_here, cutoff),
+        "auc": auc(presence, absence),
+        "auc.sd": auc_deviation(presence, absence),
+        "cor": correlation(presence, absence),
+        "brier": brier(presence, absence),
+        "prg": prg_auc(presence, absence),
+        "cbi": boyce(presence, np.concatenate([presence, absence])).index,
+        "tss": float("nan") if cutoff is None else tss(presence, absence, cutoff),
         "tss.max": best,
         "tss.max.threshold": level,
     }
 
 
-def measure_predictions(here: Array, not_here: Array, cutoff: float | None = None) -> Numbers:
+def measure_predictions(presence: Array, absence: Array, cutoff: float | None = None) -> Numbers:
     """Return the measures of predictions at survey sites with their counts, and the calibration curve in ten bins."""
     return {
-        "presences": len(here),
-        "absences": len(not_here),
-        **measure_values(here, not_here, cutoff),
-        "calibration": calibration(here, not_here),
+        "presences": len(presence),
+        "absences": len(absence),
+        **measure_values(presence, absence, cutoff),
+        "calibration": calibration(presence, absence),
     }
 
 

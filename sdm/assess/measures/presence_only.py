@@ -24,17 +24,17 @@ from sdm.assess.measures.basic import (
 from sdm.models.species import Model
 from sdm.types import Array, Numbers
 
-if TYPE_CHECKING:  # a table is given; none of its code is needed
+if TYPE_CHECKING:  # for annotations only
     from sdm.data.table import SampleTable
 from sdm.errors import IncompleteModelError
 
-# What is measured on a fold, and whether more of it is better.
+# The measures of a fold; True if larger is better.
 HIGHER = {
     "auc.train": True, "auc.val": True, "auc.diff": False, "cbi.val": True, "or.mtp": False, "or.10p": False,
     "loss.val": False, "gain.val": True, "proc.val": True, "tss.val": True,
 }  # fmt: skip
-KEPT = 10_000  # background predictions of a fold for pooling; of more, as many at even distances in their order
-FLOOR = 1e-3  # where an entropy above 1 leaves a density of zero, this share of the base measure keeps losses finite
+POOLED_BACKGROUND = 10_000  # background predictions of a fold for pooling, evenly spaced in their order
+FLOOR = 1e-3  # keeps losses finite where an entropy above 1 predicts zero: the share of the base measure
 
 
 def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -> dict[str, float]:
@@ -52,28 +52,28 @@ def measure_presences(model: Model, train: "SampleTable", test: "SampleTable") -
     `cbi.val` and `proc.val` of a single record are NaN.
     """
     raw = model.predict(train.presence, "raw")
-    around = model.predict(train.background, "raw")
-    held = model.predict(test.presence, "raw")
+    background = model.predict(train.background, "raw")
+    test_raw = model.predict(test.presence, "raw")
     same = test.background is train.background
-    against = around if same else model.predict(test.background, "raw")
-    check_counts(held, against)
-    ordered = np.sort(against)
-    own, validated = auc_among(raw, ordered if same else np.sort(around)), auc_among(held, ordered)
+    reference = background if same else model.predict(test.background, "raw")
+    check_counts(test_raw, reference)
+    ordered = np.sort(reference)
+    training, validated = auc_among(raw, ordered if same else np.sort(background)), auc_among(test_raw, ordered)
     floor = 0.0 if model.alpha == 1.0 else FLOOR
-    gain = relative_gain(held, against, test.weights, floor)
-    several = held.size > 1
+    gain = relative_gain(test_raw, reference, test.weights, floor)
+    plural = test_raw.size > 1
     return {
-        "auc.train": own,
+        "auc.train": training,
         "auc.val": validated,
-        "auc.diff": own - validated,
-        "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (held, ordered))).index if several else np.nan,
-        "or.mtp": omission_rate(held, raw.min()),
-        "or.10p": omission_rate(held, basic.tenth_percentile(raw)),
-        "loss.val": float(np.log(against.size)) - gain,
+        "auc.diff": training - validated,
+        "cbi.val": boyce(*(model.from_raw(raw, "cloglog") for raw in (test_raw, ordered))).index if plural else np.nan,
+        "or.mtp": omission_rate(test_raw, raw.min()),
+        "or.10p": omission_rate(test_raw, basic.tenth_percentile(raw)),
+        "loss.val": float(np.log(reference.size)) - gain,
         "gain.val": gain,
-        "proc.val": partial_roc_ratio(held, against) if several else np.nan,
-        "tss.val": basic.tss(held, against, basic.max_tss(raw, around)[1]),
-        "loss.const.val": float(np.log(against.size)),
+        "proc.val": partial_roc_ratio(test_raw, reference) if plural else np.nan,
+        "tss.val": basic.tss(test_raw, reference, basic.max_tss(raw, background)[1]),
+        "loss.const.val": float(np.log(reference.size)),
     }
 
 
@@ -89,11 +89,11 @@ def hold_out(model: Model, test: "SampleTable") -> HeldOut | None:
     """Return the predictions for pooling of a fold with one record; None for a fold with several records."""
     if test.n_presences > 1:
         return None
-    around = evenly(np.sort(model.predict(test.background)), KEPT)
-    return HeldOut(float(model.predict(test.presence)[0]), around)
+    background = evenly(np.sort(model.predict(test.background)), POOLED_BACKGROUND)
+    return HeldOut(float(model.predict(test.presence)[0]), background)
 
 
-def pooled(rows: Sequence[Numbers], held: Sequence[HeldOut]) -> dict[str, float]:
+def pooled(rows: Sequence[Numbers], per_fold: Sequence[HeldOut]) -> dict[str, float]:
     """Return `cbi.val.avg` and `proc.val.avg` over folds of one record each, as one measure of all records.
 
     Each record has the prediction of the model that was fitted without it. For randomly placed records, the record of a
@@ -102,10 +102,10 @@ def pooled(rows: Sequence[Numbers], held: Sequence[HeldOut]) -> dict[str, float]
     ROC, a record's prediction is its rank among the background of its fold (`auc.val`), which is comparable between
     models.
     """
-    sizes = [part.background.size for part in held]
+    sizes = [part.background.size for part in per_fold]
     index = boyce(
-        np.array([part.presence for part in held]),
-        np.concatenate([part.background for part in held]),
+        np.array([part.presence for part in per_fold]),
+        np.concatenate([part.background for part in per_fold]),
         weights=np.concatenate([np.full(size, 1.0 / size) for size in sizes]),
     ).index
     even = (np.arange(max(sizes)) + 0.5) / max(sizes)

@@ -59,7 +59,7 @@ def boyce_index(
 
 
 def partial_roc(y_true: ArrayLike, y_score: ArrayLike, *, omitted: float = 0.05) -> float:
-    """Return the partial area under the ROC curve, over that of a random prediction (Peterson et al. 2008).
+    """Return the partial area under the ROC curve, divided by its value for a random prediction (Peterson et al. 2008).
 
     Parameters
     ----------
@@ -68,12 +68,19 @@ def partial_roc(y_true: ArrayLike, y_score: ArrayLike, *, omitted: float = 0.05)
     y_score : (n,) array
         Predictions, on any scale that keeps their order.
     omitted : float
-        Largest share of presences that may be below a cutoff for it to count, such as 0.05.
+        Largest share of presences that a threshold may omit to be part of the curve, such as 0.05.
 
     Returns
     -------
     float
-        1 is no better than random, 2 is the most; NaN if all background is on one side of the last cutoff.
+        From 1 for a random prediction to 2; NaN if all background is on one side of the last threshold.
+
+    Raises
+    ------
+    OptionError
+        If `omitted` is not between 0 and 1.
+    DataError
+        If there are no presences or no background, or the lengths of the arrays differ.
 
     Examples
     --------
@@ -122,7 +129,8 @@ def omission(y_true: ArrayLike, y_score: ArrayLike, *, cutoff: float) -> float:
 
 
 def aicc(y_true: ArrayLike, y_raw: ArrayLike, coefficients: int) -> Aicc:
-    """Return Akaike's criterion for small samples (Warren and Seifert 2011): of several models the lowest is best.
+    """Return Akaike's criterion for small samples (Warren and Seifert 2011); the model with the lowest value is
+    preferred.
 
     Parameters
     ----------
@@ -131,12 +139,17 @@ def aicc(y_true: ArrayLike, y_raw: ArrayLike, coefficients: int) -> Aicc:
     y_raw : (n,) array
         Predictions on the raw scale (a density): ``model.predict(X, scale="raw")``.
     coefficients : int
-        Number of features with a weight: ``np.count_nonzero(model.coef_)``.
+        Number of features with a nonzero weight: ``np.count_nonzero(model.coef_)``.
 
     Returns
     -------
     Aicc
-        `.value` in nats times two; where it is not defined `.value` is NaN and `.reason` says why.
+        `.value` is in nats times two. If it is undefined, `.value` is NaN and `.reason` has the cause.
+
+    Raises
+    ------
+    DataError
+        If there are no presences or no background, or the lengths of the arrays differ.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from sdm.errors import OptionError
 from sdm.types import Array
 
 FIXED = (1.0, 5.0, 10.0)
-# Names for the command line, and the ones in maxentResults.csv.
+# Names on the command line, and names in maxentResults.csv.
 NAMES = {
     **{f"fixed{value:g}": f"Fixed cumulative value {value:g}" for value in FIXED},
     "mtp": "Minimum training presence",
@@ -25,7 +25,7 @@ NAMES = {
     "balance": "Balance training omission, predicted area and threshold value",
     "entropy": "Equate entropy of thresholded and original distributions",
 }
-# Those that only test records can set.
+# Thresholds that need test records.
 TEST_NAMES = {
     "equal_test": "Equal test sensitivity and specificity",
     "maxsss_test": "Maximum test sensitivity plus specificity",

@@ -22,10 +22,10 @@ from sdm.maxent.paths.multiplier import CertifiedPath, Knot, follow_path
 from sdm.models.species import with_temperature
 from sdm.types import Array, Numbers, Progress
 
-if TYPE_CHECKING:  # a table is given; none of its code is needed
+if TYPE_CHECKING:  # for annotations only
     from sdm.data.table import SampleTable
 
-AT_ONCE = 1e6  # a gap that any weights have: only the problem of a fit is wanted
+ANY_GAP = 1e6  # a gap that any weights have: only the problem of the fit is used
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TablePath:
 
     path: CertifiedPath
     problem: Maxent = field(repr=False)
-    classes: str  # the feature classes, which with `auto` depend on the number of records
+    classes: str  # the feature classes, which depend on the number of records with `auto`
 
     @property
     def names(self) -> list[str]:
@@ -57,8 +57,8 @@ class MultiplierValidation:
     """The held-out loss of every fold at K multipliers of a path."""
 
     multipliers: Array  # (K,), falling
-    losses: Array = field(repr=False)  # (folds, K): in nats per record, as `loss.val` of a cross-validation
-    gaps: Array  # (folds,): the largest gap that each fold's path leaves anywhere
+    losses: Array = field(repr=False)  # (folds, K): nats per record, as `loss.val` of a cross-validation
+    gaps: Array  # (folds,): the largest gap along each fold's path
 
     @property
     def mean(self) -> Array:
@@ -100,7 +100,7 @@ def follow_table(
     """
     if estimator.regularization != "l1":
         raise ConflictError(f"a path over the multiplier needs the l1 penalty, not {estimator.regularization}")
-    fitted = fit_table(table, estimator.changed(multiplier=1.0, tolerance=AT_ONCE, solver="newton"))
+    fitted = fit_table(table, estimator.changed(multiplier=1.0, tolerance=ANY_GAP, solver="newton"))
     meter = None if progress is None else _meter(smallest, progress)
     limits: Numbers = {"epsilon": epsilon, "smallest": smallest, "progress": meter}
     if estimator.max_iterations is not None:
@@ -114,17 +114,17 @@ def _meter(smallest: float, progress: Progress) -> Callable[[int, float], None]:
     """Return a function that reports the progress of a path, in the logarithm of the multiplier."""
     first: list[float] = []
 
-    def tell(_: int, multiplier: float) -> None:
+    def report(_: int, multiplier: float) -> None:
         first.append(multiplier)
         total, remaining = (max(np.log(value / smallest), 0.0) for value in (first[0], multiplier))
         progress(round(100 * (1 - remaining / total)) if total else 100, 100, "path")
 
-    return tell
+    return report
 
 
 def validate_multipliers(
     table: "SampleTable",
-    whole: TablePath,
+    full_path: TablePath,
     estimator: Maxent,
     split: Split,
     *,
@@ -135,14 +135,14 @@ def validate_multipliers(
 
     Folds have the feature classes of the full table, so that only the multiplier is chosen.
     """
-    fixed = estimator.changed(features=whole.classes)
-    multipliers, epsilon = whole.path.multipliers, whole.path.epsilon
-    jobs = [(table, fixed, fold, multipliers, epsilon) for fold in split.folds]
-    found = run_all(_fold_losses, jobs, executor, progress, "cross-validation")
-    losses = np.array([values for values, _ in found])
+    fold_estimator = estimator.changed(features=full_path.classes)
+    multipliers, epsilon = full_path.path.multipliers, full_path.path.epsilon
+    jobs = [(table, fold_estimator, fold, multipliers, epsilon) for fold in split.folds]
+    per_fold = run_all(_fold_losses, jobs, executor, progress, "cross-validation")
+    losses = np.array([values for values, _ in per_fold])
     if not np.isfinite(losses).all():
         raise FoldsError("a held-out record has no density at some multiplier: use another split")
-    return MultiplierValidation(multipliers, losses, np.array([gap for _, gap in found]))
+    return MultiplierValidation(multipliers, losses, np.array([gap for _, gap in per_fold]))
 
 
 def _fold_losses(
@@ -150,20 +150,20 @@ def _fold_losses(
 ) -> tuple[Array, float]:
     """Return a fold's held-out loss at every multiplier, and the largest gap of its path."""
     train, test = fold.training(table), fold.testing(table)
-    own = follow_table(train, estimator, epsilon=epsilon, smallest=float(multipliers[-1]))
-    serving = [own.path.at(t)[0] for t in multipliers]
-    known = {id(knot): _held_out_loss(own, knot, test) for knot in {id(knot): knot for knot in serving}.values()}
-    return np.array([known[id(knot)] for knot in serving]), own.path.gap
+    fitted = follow_table(train, estimator, epsilon=epsilon, smallest=float(multipliers[-1]))
+    serving = [fitted.path.at(t)[0] for t in multipliers]
+    losses = {id(knot): _held_out_loss(fitted, knot, test) for knot in {id(knot): knot for knot in serving}.values()}
+    return np.array([losses[id(knot)] for knot in serving]), fitted.path.gap
 
 
-def _held_out_loss(own: TablePath, knot: Knot, test: "SampleTable") -> float:
+def _held_out_loss(fitted: TablePath, knot: Knot, test: "SampleTable") -> float:
     """Return the loss of held-out records, with the density scaled to one over the background of the fold."""
-    features = own.problem.feature_set_
+    features = fitted.problem.feature_set_
     terms, shapes = weighted_features(features.families, knot.weights)
-    model = replace(own.problem.model_, terms=terms, shapes=shapes, tau=knot.tau)
-    if own.problem.temperature != 1.0:
+    model = replace(fitted.problem.model_, terms=terms, shapes=shapes, tau=knot.tau)
+    if fitted.problem.temperature != 1.0:
         scores = features.scores(knot.weights)
-        model = with_temperature(model, scores, own.problem.problem_.domain.q0, float(own.problem.temperature))
-    held, against = model.predict(test.presence, "raw"), model.predict(test.background, "raw")
+        model = with_temperature(model, scores, fitted.problem.problem_.domain.q0, float(fitted.problem.temperature))
+    held_out, background = model.predict(test.presence, "raw"), model.predict(test.background, "raw")
     floor = 0.0 if model.alpha == 1.0 else FLOOR
-    return float(np.log(against.size)) - relative_gain(held, against, test.weights, floor)
+    return float(np.log(background.size)) - relative_gain(held_out, background, test.weights, floor)

@@ -33,7 +33,7 @@ class PathFold:
     """A path fitted to the training records, and the share of the held-out records in each atom (not of a copy)."""
 
     path: RelaxationPath = field(repr=False)
-    held: Array = field(repr=False)
+    held_out: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class PathValidation:
     """The held-out loss of every fold at all K breakpoints, and its exact minimum."""
 
     folds: tuple[PathFold, ...] = field(repr=False)
-    nu: Array = field(repr=False)  # (K,): all breakpoints, the last infinite; up to the first the loss is zero
+    nu: Array = field(repr=False)  # (K,): all breakpoints, the last one infinite; the loss is zero up to the first
     losses: Array = field(repr=False)  # (folds, K)
-    best: Choice  # the least mean loss of the whole path
+    best: Choice  # the least mean loss of the path
     one_error: Choice  # the smallest ν (largest tolerance) whose mean is within one standard error of the least
 
     @property
@@ -62,12 +62,12 @@ class PathValidation:
         return np.array([_fold_losses(fold, grid)[0] for fold in self.folds])
 
 
-def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> PathValidation:
-    """Evaluate held-out records along whole paths, one per fold, over the same atoms, fitted without its records.
+def validate_path(paths: Sequence[RelaxationPath], held_out: Sequence[ArrayLike]) -> PathValidation:
+    """Evaluate held-out records along paths, one path per fold over the same atoms.
 
-    `held` has each fold's held-out records in every atom (counts, or weights).
+    `held_out` has each fold's held-out records in every atom (counts or weights).
     """
-    folds = _make_folds(paths, held)
+    folds = _make_folds(paths, held_out)
     knots = np.unique(np.concatenate([fold.path.knots[0][1:] for fold in folds]))
     nu = np.append(knots, np.inf)
     parts = [_fold_losses(fold, nu) for fold in folds]
@@ -79,11 +79,11 @@ def validate_path(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) ->
     return PathValidation(folds, nu, losses, best, _choice(folds, dips.first_below(best.mean + best.error, best_nu)))
 
 
-def _make_folds(paths: Sequence[RelaxationPath], held: Sequence[ArrayLike]) -> tuple[PathFold, ...]:
-    if not paths or len(paths) != len(held):
-        raise MismatchError(f"{len(paths)} paths and {len(held)} held-out sets: expected one of each per fold")
+def _make_folds(paths: Sequence[RelaxationPath], tests: Sequence[ArrayLike]) -> tuple[PathFold, ...]:
+    if not paths or len(paths) != len(tests):
+        raise MismatchError(f"{len(paths)} paths and {len(tests)} held-out sets: expected one of each per fold")
     folds = []
-    for k, (path, records) in enumerate(zip(paths, held)):
+    for k, (path, records) in enumerate(zip(paths, tests)):
         counts = np.asarray(records, dtype=np.float64)
         if counts.shape != paths[0].atoms.u.shape or path.atoms.n != paths[0].atoms.n:
             raise MismatchError(
@@ -123,16 +123,16 @@ class _Dips:
         self.x = 1.0 / nu
         self.dips = np.flatnonzero((after[:-1] > 0.0) & (before[1:] < 0.0))
         self.bound = self._tangents(self.dips, before, after)
-        self.found: dict[int, tuple[float, float]] = {}
+        self.minima: dict[int, tuple[float, float]] = {}
 
     def _tangents(self, k: NDArray[np.int64], before: Array, after: Array) -> Array:
         """Return the loss where the tangents at both ends of segments meet: a lower bound of the loss."""
-        left, right, wide = before[k + 1], after[k], self.x[k] - self.x[k + 1]
+        lower_slope, upper_slope, width = before[k + 1], after[k], self.x[k] - self.x[k + 1]
         a, b = self.mean[k + 1], self.mean[k]
         out = np.full(k.size, -np.inf)
-        known = np.isfinite(a) & np.isfinite(left)
-        share = (b - a - right * wide)[known] / (left - right)[known]
-        out[known] = a[known] + left[known] * share
+        finite = np.isfinite(a) & np.isfinite(lower_slope)
+        share = (b - a - upper_slope * width)[finite] / (lower_slope - upper_slope)[finite]
+        out[finite] = a[finite] + lower_slope[finite] * share
         return out
 
     def least(self) -> float:
@@ -142,9 +142,9 @@ class _Dips:
         for i in np.argsort(self.bound, kind="stable"):
             if self.bound[i] >= best:
                 break
-            value, at = self._bottom(int(self.dips[i]))
+            value, dip_nu = self._bottom(int(self.dips[i]))
             if value < best:
-                best, nu = value, at
+                best, nu = value, dip_nu
         return nu
 
     def first_below(self, level: float, best: float) -> float:
@@ -154,22 +154,22 @@ class _Dips:
         ends = float(self.nu[first]) if low.size else best
         for dip, bound in zip(self.dips, self.bound):
             if dip < first and bound <= level:
-                value, at = self._bottom(int(dip))
+                value, dip_nu = self._bottom(int(dip))
                 if value <= level:
-                    first, ends = int(dip) + 1, at
+                    first, ends = int(dip) + 1, dip_nu
                     break
-        if first == 0 or first == self.nu.size:  # the prior itself; or, but for rounding, the best alone
+        if first == 0 or first == self.nu.size:  # the prior, or only the best up to rounding
             return ends
         mean = _segment_mean(self.folds, float(self.nu[first - 1]), float(self.nu[first]))
         return 1.0 / _bisect(lambda x: level - mean(x)[0], 1.0 / ends, float(self.x[first - 1]))
 
     def _bottom(self, k: int) -> tuple[float, float]:
         """Return the least mean loss within segment `k`, and its ν."""
-        if k not in self.found:
+        if k not in self.minima:
             mean = _segment_mean(self.folds, float(self.nu[k]), float(self.nu[k + 1]))
             x = _bisect(lambda x: -mean(x)[1], float(self.x[k + 1]), float(self.x[k]))
-            self.found[k] = mean(x)[0], 1.0 / x
-        return self.found[k]
+            self.minima[k] = mean(x)[0], 1.0 / x
+        return self.minima[k]
 
 
 def _bisect(falling: Callable[[float], float], low: float, high: float) -> float:
@@ -191,19 +191,19 @@ def _segment_mean(folds: Sequence[PathFold], start: float, end: float) -> Callab
     for fold in folds:
         atoms = fold.path.atoms
         sign = fold.path.signs(start * (1 + 1e-12) if np.isinf(end) else 0.5 * (start + end))
-        used = (fold.held > 0) & (sign != 0)
+        used = (fold.held_out > 0) & (sign != 0)
         sums = np.zeros(SUMS)
         inside, _ = total_sums(atoms.u, atoms.q, atoms.m, sign, sums)
         flat, tilt = (sums[4] / sums[2], -sums[0] / sums[2]) if inside else (1.0, 0.0)
-        outside = (fold.held[used], atoms.u[used], atoms.q[used], sign[used])
-        pieces.append((*outside, fold.held[sign == 0].sum(), flat, tilt))
+        outside = (fold.held_out[used], atoms.u[used], atoms.q[used], sign[used])
+        pieces.append((*outside, fold.held_out[sign == 0].sum(), flat, tilt))
 
     def mean(x: float) -> tuple[float, float]:
         value, slope = 0.0, 0.0
-        for held, u, q, sign, middle, flat, tilt in pieces:
+        for held_out, u, q, sign, middle, flat, tilt in pieces:
             p, ratio = q + sign * x, flat + tilt * x
-            value -= float(held @ np.log(p / u)) + (middle * np.log(ratio) if middle else 0.0)
-            slope -= float(held @ (sign / p)) + (middle * tilt / ratio if middle else 0.0)
+            value -= float(held_out @ np.log(p / u)) + (middle * np.log(ratio) if middle else 0.0)
+            slope -= float(held_out @ (sign / p)) + (middle * tilt / ratio if middle else 0.0)
         return value / len(pieces), slope / len(pieces)
 
     return mean
@@ -212,62 +212,62 @@ def _segment_mean(folds: Sequence[PathFold], start: float, end: float) -> Callab
 def _fold_losses(fold: PathFold, nu: Array) -> tuple[Array, Array, Array]:
     """Return a fold's loss at increasing ν, and its slopes in `x` on the segments before and after each ν."""
     atoms, path = fold.path.atoms, fold.path
-    used = fold.held > 0
-    level, place = np.unique(atoms.q[used], return_inverse=True)
+    used = fold.held_out > 0
+    level, position = np.unique(atoms.q[used], return_inverse=True)
     group = np.full(atoms.n, -1, dtype=np.int64)
-    group[used] = place
+    group[used] = position
     value, before, after = np.empty(nu.size), np.empty(nu.size), np.empty(nu.size)
     sums, sign = np.zeros(SUMS), np.zeros(atoms.n, dtype=np.int8)
     counts = np.array(total_sums(atoms.u, atoms.q, atoms.m, sign, sums), dtype=np.int64)
-    records = (fold.held, np.log(atoms.u), group, level)
+    records = (fold.held_out, np.log(atoms.u), group, level)
     moves = (path.nu, path.atom, path.step, sign, sums, counts)
     _sweep(atoms.u, atoms.q, atoms.m, *records, *moves, nu, value, before, after)
     return value, before, after
 
 
 @jit
-def _sweep(u, q, m, held, log_u, group, level, nu, atom, step, sign, sums, counts, grid, value, before, after):  # type: ignore[no-untyped-def]
+def _sweep(u, q, m, held_out, log_u, group, level, nu, atom, step, sign, sums, counts, grid, value, before, after):  # type: ignore[no-untyped-def]
     """Make the moves of a path; write the loss, and its slopes in x before and after the moves, at each ν of the
     grid."""
-    upper, lower = np.zeros(level.size), np.zeros(level.size)  # held-out share in I₊ and in I₋ by level of q
-    middle, known = held.sum(), 0.0  # held-out share in I₀; Σ held ln u outside of it
+    upper, lower = np.zeros(level.size), np.zeros(level.size)  # held-out share in I₊ and in I₋, by level of q
+    middle, outside = held_out.sum(), 0.0  # held-out share in I₀; Σ held_out ln u outside
     k = 0
     for g in range(grid.size):
         x = 1.0 / grid[g]
         while k < nu.size and nu[k] < grid[g] * (1 - 1e-12):
-            share, part = _pass(u, q, m, held, log_u, group, atom[k], step[k], sign, sums, counts, upper, lower)
-            middle, known = middle + share, known + part
+            share, part = _pass(u, q, m, held_out, log_u, group, atom[k], step[k], sign, sums, counts, upper, lower)
+            middle, outside = middle + share, outside + part
             k += 1
-        value[g], before[g] = _loss(level, upper, lower, middle, known, sums, counts, x)
+        value[g], before[g] = _loss(level, upper, lower, middle, outside, sums, counts, x)
         while k < nu.size and nu[k] <= grid[g] * (1 + 1e-12):
-            share, part = _pass(u, q, m, held, log_u, group, atom[k], step[k], sign, sums, counts, upper, lower)
-            middle, known = middle + share, known + part
+            share, part = _pass(u, q, m, held_out, log_u, group, atom[k], step[k], sign, sums, counts, upper, lower)
+            middle, outside = middle + share, outside + part
             k += 1
-        after[g] = _loss(level, upper, lower, middle, known, sums, counts, x)[1]
+        after[g] = _loss(level, upper, lower, middle, outside, sums, counts, x)[1]
 
 
 @jit
-def _pass(u, q, m, held, log_u, group, j, step, sign, sums, counts, upper, lower):  # type: ignore[no-untyped-def]
+def _pass(u, q, m, held_out, log_u, group, j, step, sign, sums, counts, upper, lower):  # type: ignore[no-untyped-def]
     """Make one move and update the shares of held-out records; return the changes in I₀ and in Σ held_out ln u
     outside."""
-    out = sign[j] == 0
-    side = upper if (step > 0) == out else lower
+    leaves = sign[j] == 0
+    side = upper if (step > 0) == leaves else lower
     move(u, q, m, sign, j, step, sums, counts)
-    if held[j] == 0.0:
+    if held_out[j] == 0.0:
         return 0.0, 0.0
-    share = held[j] if out else -held[j]
+    share = held_out[j] if leaves else -held_out[j]
     side[group[j]] += share
     return -share, share * log_u[j]
 
 
 @jit
-def _loss(level, upper, lower, middle, known, sums, counts, x):  # type: ignore[no-untyped-def]
+def _loss(level, upper, lower, middle, outside, sums, counts, x):  # type: ignore[no-untyped-def]
     """Return −Σ held_out ln(p/u) on the current segment at tolerance x, and its derivative."""
-    out, slope = known, 0.0
+    out, slope = outside, 0.0
     if counts[0] and middle > 1e-14:
         flat = (sums[4] + sums[5]) / (sums[2] + sums[3])
         tilt = -(sums[0] + sums[1]) / (sums[2] + sums[3])
-        ratio = flat + tilt * x if tilt != 0.0 else flat  # at ν = 0 x is infinite, and nothing has moved yet
+        ratio = flat + tilt * x if tilt != 0.0 else flat  # at ν = 0 x is infinite, before any move
         out -= middle * np.log(ratio)
         slope -= middle * tilt / ratio
     for g in range(level.size):

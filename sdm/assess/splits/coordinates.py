@@ -56,10 +56,10 @@ def _is_names(coordinates: Any) -> bool:
 
 def _of_columns(names: Sequence[str], X: Any) -> Array:
     """Return two columns of a data frame."""
-    known = column_names(X) if hasattr(X, "columns") else []
-    if missing := [name for name in names if name not in known]:
+    columns = column_names(X) if hasattr(X, "columns") else []
+    if missing := [name for name in names if name not in columns]:
         raise UnknownColumnError(
-            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}', only {', '.join(known)}"
+            f"coordinates={tuple(names)!r}: X has no column '{missing[0]}', only {', '.join(columns)}"
         )
     return np.column_stack([np.asarray(X[name], dtype=np.float64) for name in names])
 
@@ -75,7 +75,7 @@ def _matched(coordinates: Any, X: Any) -> Any:
 
 def _degrees(names: Sequence[Any]) -> bool:
     """Return whether the names of x and y stand for longitude and latitude."""
-    return len(names) == 2 and all(str(name).lower() in known for name, known in zip(names, _DEGREES))
+    return len(names) == 2 and all(str(name).lower() in synonyms for name, synonyms in zip(names, _DEGREES))
 
 
 def numeric_columns(X: Any, variables: Sequence[str | int] | None) -> Array:

@@ -77,8 +77,8 @@ class Splitter:
         return {"background": self.background, "noun": "presences"}
 
     def __repr__(self) -> str:
-        given = (f"{name}={value!r}" for name, value in vars(self).items() if np.ndim(value) < 2)
-        return f"{type(self).__name__}({', '.join(given)})"
+        arguments = (f"{name}={value!r}" for name, value in vars(self).items() if np.ndim(value) < 2)
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 class SpatialSplitter(Splitter):
@@ -102,19 +102,26 @@ class SpatialBlocks(SpatialSplitter):
     Parameters
     ----------
     size : float
-        Side of a block: in km where coordinates are degrees, else in the units of the coordinates (often metres).
+        Side of a block: in km if coordinates are degrees, else in the units of the coordinates (often metres).
     n_splits : int
         Number of folds.
-    coordinates : (n, 2) array, data frame, points of geopandas, or two names of columns of X, optional
-        Where the rows are, x (longitude) first. A data frame or points are matched with X by their index, so that they
-        also serve nested cross-validation. By default X is a GeoDataFrame of points.
+    coordinates : (n, 2) array, data frame, geopandas points, or two column names of X, optional
+        Coordinates of the rows, x (longitude) first. A data frame or points are matched with X by index, so they also
+        work in nested cross-validation. By default X is a GeoDataFrame of points.
     geographic : bool, optional
-        Whether coordinates are degrees. By default as their CRS or names (``longitude``, ``lat``) say, else False.
+        True if coordinates are degrees. The default depends on their CRS or names (``longitude``, ``lat``), else False.
     background : {"partition", "full"}
-        Whether rows of the background are held out with the block that they are in, or all of them both train and test
-        (as ENMeval measures; for presences and background alone).
+        "partition" holds out background rows with their block. "full" uses all of them for both training and testing
+        (as ENMeval does), and needs presences and background.
     seed : int
-        Decides among blocks that are equally full.
+        Seed for ties between blocks with equal numbers of presences.
+
+    Raises
+    ------
+    OptionError
+        If `size` or `n_splits` is out of range, or a named column is missing.
+    DataError
+        If coordinates have the wrong shape, or there are too few blocks or presences for the folds.
 
     See Also
     --------
@@ -128,7 +135,7 @@ class SpatialBlocks(SpatialSplitter):
     >>> xy = rng.uniform(0, 100, size=(200, 2))  # km
     >>> y = np.repeat([1, 0], [50, 150])
     >>> folds = SpatialBlocks(20, n_splits=4, coordinates=xy)
-    >>> [int(y[test].sum()) for train, test in folds.split(xy, y)]  # presences that are held out
+    >>> [int(y[test].sum()) for train, test in folds.split(xy, y)]  # held-out presences
     [12, 13, 12, 13]
     """
 
@@ -155,12 +162,20 @@ class Checkerboard(SpatialSplitter):
     cell : float or (float, float)
         Side of a cell of the map (or width and height), in the units of the coordinates.
     aggregation : int or (int, int)
-        How many cells a square has along each side. With two numbers a second board lies over the first, with squares
-        that many times larger: four folds.
+        Number of cells along each side of a square. With two numbers, the squares of a second board are larger by the
+        second factor, which makes four folds.
     origin : (float, float), optional
-        A corner of a white square, such as the upper left corner of the layers; by default the least x and greatest y.
+        A corner of a white square, such as the upper left corner of the layers. The default is the least x and greatest
+        y.
     coordinates, background
         As for `SpatialBlocks`.
+
+    Raises
+    ------
+    OptionError
+        If `aggregation` is out of range, or a named column is missing.
+    DataError
+        If coordinates have the wrong shape, or all presences are on squares of one colour.
 
     Examples
     --------
@@ -189,18 +204,25 @@ class Checkerboard(SpatialSplitter):
 
 @dataclass(eq=False, repr=False)
 class Buffered(SpatialSplitter):
-    """Leave one presence out, and train on rows that are farther from it than a radius (Valavi et al. 2019).
+    """Leave-one-out folds that train on rows farther away than a radius (Valavi et al. 2019).
 
-    There are as many folds as presences (or as rows, where `y` has not two values).
+    There is one fold per presence, or per row if `y` does not have two values.
 
     Parameters
     ----------
     radius : float
-        In km where coordinates are degrees, else in the units of the coordinates.
+        In km if coordinates are degrees, else in the units of the coordinates.
     coordinates, geographic
         As for `SpatialBlocks`.
     background : {"partition", "full"}
-        Whether background within the radius tests and what is beyond trains, or all of it does both.
+        "partition" tests on background within the radius and trains on the rest. "full" uses all background for both.
+
+    Raises
+    ------
+    OptionError
+        If `radius` is negative, or a named column is missing.
+    DataError
+        If coordinates have the wrong shape, or fewer than two presences are farther away than the radius.
 
     Examples
     --------
@@ -232,11 +254,18 @@ class EnvironmentBlocks(Splitter):
     n_splits : int
         Number of folds.
     variables : sequence of str or int, optional
-        Columns of X that count; by default all that are numbers. Leave out codes of categories.
+        Columns of X to use; by default all numeric columns. Exclude codes of categories.
     background
-        As for `SpatialBlocks`; background goes with the nearest cluster.
+        As for `SpatialBlocks`; background rows belong to the nearest cluster.
     seed : int
-        Of the starts of k-means.
+        Seed of the initial centres of k-means.
+
+    Raises
+    ------
+    OptionError
+        If `variables` names a column that X does not have, or `n_splits` is out of range.
+    DataError
+        If no column varies, or a fold has too few presences.
 
     Examples
     --------

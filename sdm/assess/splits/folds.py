@@ -13,7 +13,7 @@ import numpy as np
 from sdm.errors import ConflictError, FoldsError, OptionError, expect_one_of
 from sdm.types import Array, Index
 
-if TYPE_CHECKING:  # a size of blocks is given; none of its code is needed
+if TYPE_CHECKING:  # for annotations only
     from sdm.assess.variables.variogram import Autocorrelation
 
 BACKGROUNDS = ("full", "partition")
@@ -41,11 +41,11 @@ class Fold:
     """One division of the records, by positions."""
 
     name: str
-    train: Index  # presences (or sites) that train, in a bootstrap some more than once
+    train: Index  # training presences (or sites); a bootstrap repeats some of them
     test: Index
-    background_train: Index | None = None  # None stands for all background points
+    background_train: Index | None = None  # None: all background points
     background_test: Index | None = None
-    variables: tuple[str, ...] | None = None  # that the fold chose by its own training part; None stands for all
+    variables: tuple[str, ...] | None = None  # variables chosen on the training part of the fold; None: all
 
     def training(self, table: Table) -> Table:
         """Return the part of a table to fit on."""
@@ -65,10 +65,10 @@ class Split:
 
     method: str
     folds: tuple[Fold, ...]
-    group: Index | None  # (m,): the fold (from 0) in which each presence is held out; None if several, or none
-    background_group: Index | None  # (n,): the same of background points that are divided; −1: never held out
-    background: str  # what a fold is measured against: "full" or "partition"; "" for survey sites, which need none
-    blocks: "Autocorrelation | None" = None  # where the size of blocks comes from, if it was measured
+    group: Index | None  # (m,): the fold (from 0) that holds out each presence; None if not exactly one does
+    background_group: Index | None  # (n,): the same for divided background points; −1: never held out
+    background: str  # validation background: "full" or "partition"; "" for survey sites
+    blocks: "Autocorrelation | None" = None  # the measured autocorrelation, if it sets the size of blocks
     outlines: tuple[Array, ...] = ()  # lines between blocks, each (points, 2), in the coordinates of the records
 
 
@@ -98,10 +98,10 @@ def by_group(
     folds = []
     for k in range(int(group.max()) + 1):
         name = names[k] if names is not None else str(k + 1)
-        held = group == k
-        if np.count_nonzero(~held) < 2 or not held.any():
+        test = group == k
+        if np.count_nonzero(~test) < 2 or not test.any():
             raise FoldsError(
-                f"fold {name} contains {np.count_nonzero(held)} of {held.size} {noun}, expected at least 1 to hold out "
+                f"fold {name} contains {np.count_nonzero(test)} of {test.size} {noun}, expected at least 1 to hold out "
                 "and 2 for training: use fewer folds"
             )
         parts: tuple[Index | None, Index | None] = (None, None)
@@ -109,7 +109,7 @@ def by_group(
             parts = np.flatnonzero(others != k), np.flatnonzero(others == k)
             if not all(part.size for part in parts if part is not None):
                 raise FoldsError(f"fold {name} contains none or all of the background points: use the full background")
-        folds.append(Fold(name, np.flatnonzero(~held), np.flatnonzero(held), *parts))
+        folds.append(Fold(name, np.flatnonzero(~test), np.flatnonzero(test), *parts))
     return Split(method, tuple(folds), group, others, background)
 
 

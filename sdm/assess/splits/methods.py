@@ -12,7 +12,7 @@ from sdm.data.place import is_place
 from sdm.errors import FoldsError, OptionError
 from sdm.types import Index
 
-if TYPE_CHECKING:  # a table is given; none of its code is needed
+if TYPE_CHECKING:  # for annotations only
     from sdm.data.table import SampleTable
 
 METHODS = (
@@ -62,21 +62,21 @@ def subsample(m: int, replicates: int, percent: float = 25.0, seed: int = 1, *, 
     return Split("subsample", tuple(folds), None, None, "full")
 
 
-def own_folds(
+def labelled_folds(
     labels: ArrayLike, background_labels: ArrayLike | None = None, background: str = "full", *, noun: str = "presences"
 ) -> Split:
-    """Divide by labels that the user gave, one for each presence; folds are named after them, in sorted order."""
+    """Divide presences by the user's labels, one per presence; folds are named after the labels, in sorted order."""
     values = np.asarray(labels)
     names, group = np.unique(values, return_inverse=True)
     if names.size < 2:
         raise FoldsError(f"the column of folds has {names.size} distinct values, expected at least 2")
     others = None
     if background_labels is not None:
-        given = np.asarray(background_labels)
+        around = np.asarray(background_labels)
         place = {name: k for k, name in enumerate(names.tolist())}
-        if unknown := [value for value in np.unique(given).tolist() if value not in place]:
+        if unknown := [value for value in np.unique(around).tolist() if value not in place]:
             raise FoldsError(f"background points are in fold {unknown[0]!r}, which contains no presence")
-        others = np.array([place[value] for value in given.tolist()], dtype=np.int64)
+        others = np.array([place[value] for value in around.tolist()], dtype=np.int64)
     return by_group("own", group, others, background, [str(name) for name in names.tolist()], noun)
 
 
@@ -89,13 +89,14 @@ IN_SPACE: dict[str, Callable[..., Split]] = {
 
 
 def split_table(table: "SampleTable", method: str = "random", **options: Any) -> Split:
-    """Divide the records of a table by any of `METHODS`; options are those of the method's own function.
+    """Divide the records of a table by any of `METHODS`; `options` are arguments of the method's function.
 
     `random(k, seed)`, `leave-one-out()`, `block(size, k, seed, geographic)`, `equal-blocks(orientation)`,
-    `checkerboard(origin, cell, aggregation)`, `buffer(radius, geographic)`, `environment(k, seed)`,
-    `own(labels, background_labels)`, `bootstrap(replicates, seed, strata)`, `subsample(replicates, percent, seed)`.
-    Those that divide the background too also take `background`, `full` or `partition`; all take `noun`, what messages
-    call the records.
+    `checkerboard(origin, cell, aggregation)`, `buffer(radius, geographic)`, `environment(k, seed)`, `own(labels,
+    background_labels)`, `bootstrap(replicates, seed, strata)`, `subsample(replicates, percent, seed)`.
+
+    Methods that also divide the background accept `background`, `full` or `partition`. All accept `noun`, the name of
+    the records in messages.
     """
     xy = np.column_stack([table.presence_x, table.presence_y])
     around = np.column_stack([table.background_x, table.background_y])
@@ -107,5 +108,5 @@ def split_table(table: "SampleTable", method: str = "random", **options: Any) ->
         columns = [v for v, name in enumerate(table.names) if name not in table.categorical and not is_place(name)]
         return environmental_clusters(table.presence[:, columns], table.background[:, columns], **options)
     if method == "own":
-        return own_folds(**options)
+        return labelled_folds(**options)
     raise OptionError(f"split={method!r}: expected one of {', '.join(METHODS)}")

@@ -47,13 +47,13 @@ def blocks(
     _, square = np.unique(cells, axis=0, return_inverse=True)
     square = square.ravel()
     n_squares = int(square.max()) + 1
-    held = np.bincount(square[: len(xy)], minlength=n_squares)
+    counts = np.bincount(square[: len(xy)], minlength=n_squares)
     around = np.bincount(square[len(xy) :], minlength=n_squares)
-    if np.count_nonzero(held) < k:
+    if np.count_nonzero(counts) < k:
         raise FoldsError(
-            f"the {noun} are in {np.count_nonzero(held)} blocks of {size:g}, expected {k}: use a smaller size"
+            f"the {noun} are in {np.count_nonzero(counts)} blocks of {size:g}, expected {k}: use a smaller size"
         )
-    fold = _deal(held, around, k, np.random.default_rng(seed))[square]
+    fold = _deal(counts, around, k, np.random.default_rng(seed))[square]
     return replace(by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun), outlines=lines)
 
 
@@ -79,24 +79,24 @@ def _blocks_on_globe(xy: Array, background_xy: Array, size: float) -> tuple[Inde
     height = size / DEGREE_KM
     low = float(lat.min())
     belt = np.minimum(np.floor((lat - low) / height), np.ceil((90 - low) / height) - 1)
-    half = np.minimum(low + (belt + 0.5) * height, (low + belt * height + 90) / 2)  # the last ends at the pole
+    half = np.minimum(low + (belt + 0.5) * height, (low + belt * height + 90) / 2)  # the last belt ends at the pole
     parts = np.maximum(1, np.round(360 * np.cos(np.radians(half)) / height))
     turn = np.clip((lon - lon.min()) / 360, 0, np.nextafter(1, 0))
     lines = belt_lines(low, float(lon.min()), height, dict(zip(belt.astype(int).tolist(), parts.astype(int).tolist())))
     return np.column_stack([np.floor(turn * parts), belt]).astype(np.int64), lines
 
 
-def _deal(held: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
+def _deal(counts: Index, around: Index, k: int, rng: np.random.Generator) -> Index:
     """Assign every square to a fold, the fullest first, each to the fold with the fewest presences, then background."""
     load = np.zeros((k, 2))
-    fold = np.empty(held.size, dtype=np.int64)
-    chance = rng.random(held.size)
-    for square in np.lexsort((chance, -around, -held)):
-        column = 0 if held[square] else 1
+    fold = np.empty(counts.size, dtype=np.int64)
+    chance = rng.random(counts.size)
+    for square in np.lexsort((chance, -around, -counts)):
+        column = 0 if counts[square] else 1
         tie = rng.permutation(k)
         to = tie[np.argmin(load[tie, column])]
         fold[square] = to
-        load[to] += held[square], around[square]
+        load[to] += counts[square], around[square]
     return fold
 
 
@@ -116,8 +116,8 @@ def equal_blocks(
     group = np.empty(len(xy), dtype=np.int64)
     lines = []
     for side, members in enumerate(half):
-        quarters, own = _halve(xy[:, second], members)
-        lines.append(own)
+        quarters, cut = _halve(xy[:, second], members)
+        lines.append(cut)
         for k, quarter in enumerate(quarters):
             group[quarter] = 2 * side + k
     upper = (background_xy[:, first] > line).astype(np.int64)
@@ -161,12 +161,12 @@ def checkerboard(
         side *= int(factor)
         group = 2 * group + _colour(xy, origin, side)
         others = 2 * others + _colour(background_xy, origin, side)
-    there = np.unique(group)
-    if there.size < 2:
+    colours = np.unique(group)
+    if colours.size < 2:
         raise FoldsError(f"the {noun} are all on squares of one colour: choose another aggregation")
-    # Colours that no presence has are no folds; their background is never held out.
-    names = [str(k + 1) for k in there]
-    divided = np.searchsorted(there, group), np.where(np.isin(others, there), np.searchsorted(there, others), -1)
+    # Colours that no presence has are no folds; their background is never counts out.
+    names = [str(k + 1) for k in colours]
+    divided = np.searchsorted(colours, group), np.where(np.isin(others, colours), np.searchsorted(colours, others), -1)
     every, corner = np.vstack([xy, background_xy]), np.array(origin)
     fine = np.broadcast_to(np.asarray(cell, dtype=np.float64), (2,)) * int(factors[0])
     begin = corner + np.floor((every.min(axis=0) - corner) / fine) * fine
@@ -201,22 +201,22 @@ def buffered_leave_one_out(
     check_background(background)
     folds = []
     for i, place in enumerate(xy):
-        far = np.flatnonzero(_distance(xy, place, geographic) > radius)
-        far = far[far != i]
-        if far.size < 2:
+        beyond = np.flatnonzero(_distance(xy, place, geographic) > radius)
+        beyond = beyond[beyond != i]
+        if beyond.size < 2:
             raise FoldsError(
-                f"{noun[:-1]} {i + 1} has {far.size} others beyond {radius:g}, expected 2: use a smaller radius"
+                f"{noun[:-1]} {i + 1} has {beyond.size} others beyond {radius:g}, expected 2: use a smaller radius"
             )
         near = _distance(background_xy, place, geographic) <= radius
         if background == "full":
-            folds.append(Fold(str(i + 1), far, np.array([i])))
+            folds.append(Fold(str(i + 1), beyond, np.array([i])))
         elif not near.any() or near.all():
             raise FoldsError(
                 f"{np.count_nonzero(near):,} of {near.size:,} background points are within {radius:g} of presence "
                 f"{i + 1}, expected some within and some beyond: use the full background"
             )
         else:
-            folds.append(Fold(str(i + 1), far, np.array([i]), np.flatnonzero(~near), np.flatnonzero(near)))
+            folds.append(Fold(str(i + 1), beyond, np.array([i]), np.flatnonzero(~near), np.flatnonzero(near)))
     return Split("buffer", tuple(folds), np.arange(len(xy)), None, background)
 
 
@@ -279,8 +279,8 @@ def nearest(points: Array, centres: Array) -> Index:
     return np.asarray(vq(points, centres)[0], dtype=np.int64)
 
 
-MOST = 200  # lines across, or upwards, beyond which a map would be all lines
-POINTS = 60  # of a curved line
+MOST = 200  # lines in one direction, beyond which no lines are drawn
+POINTS = 60  # points of a curved line
 
 
 def square_lines(low: Array, high: Array, size: float | Array) -> Lines:
@@ -307,17 +307,17 @@ def sinusoidal_lines(low: Array, high: Array, size: float, middle: float, degree
     return tuple(lines)
 
 
-def belt_lines(low: float, left: float, height: float, parts: dict[int, int]) -> Lines:
-    """Return the lines of blocks in belts of latitude, `height` degrees high from `low` on: the number of parts by
+def belt_lines(low: float, west: float, height: float, parts: dict[int, int]) -> Lines:
+    """Return the lines of blocks in belts of latitude of `height` degrees from `low` on; `parts` is their number by
     belt."""
     if max(parts.values()) > MOST or len(parts) > MOST:
         return ()
     lines = [
-        np.array([[left, lat], [left + 360, lat]]) for lat in {low + (b + k) * height for b in parts for k in (0, 1)}
+        np.array([[west, lat], [west + 360, lat]]) for lat in {low + (b + k) * height for b in parts for k in (0, 1)}
     ]
     for belt, count in parts.items():
         for k in range(count):
-            lon = left + 360 * k / count
+            lon = west + 360 * k / count
             lines.append(np.array([[lon, low + belt * height], [lon, low + (belt + 1) * height]]))
     return tuple(lines)
 
@@ -326,10 +326,10 @@ def halving_lines(xy: Array, first: int, second: int, line: float, others: list[
     """Return the three lines that divide points in four: one across all of them, and one in each half."""
     low, high = xy.min(axis=0), xy.max(axis=0)
 
-    def along(axis: int, at: float, ends: tuple[float, float]) -> Array:
-        points = np.array([[at, end] for end in ends])
+    def along(axis: int, position: float, ends: tuple[float, float]) -> Array:
+        points = np.array([[position, end] for end in ends])
         return points if axis == 0 else points[:, ::-1]
 
     across = low[1 - first], high[1 - first]
     halves = [across, across] if second == first else [(low[first], line), (line, high[first])]
-    return (along(first, line, across), *(along(second, at, ends) for at, ends in zip(others, halves)))
+    return (along(first, line, across), *(along(second, position, ends) for position, ends in zip(others, halves)))

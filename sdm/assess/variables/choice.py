@@ -10,7 +10,7 @@ from sdm.assess.variables.reduction import ReductionStep
 from sdm.assess.variables.selection import Dropped
 from sdm.types import Numbers, Row
 
-LISTED = 12  # variables that a note names
+LISTED = 12  # variables that a note lists
 
 
 @dataclass(frozen=True)
@@ -19,11 +19,11 @@ class VariableChoice:
 
     names: tuple[str, ...]  # all, in the order of the layers
     dropped: tuple[Dropped, ...]
-    found: Collinearity
-    noun: str  # what the correlations are over: background points, or sites
-    gains: dict[str, float] = field(default_factory=dict)  # of single variables, those that were needed
+    collinearity: Collinearity
+    noun: str  # observations of the correlations: background points, or sites
+    gains: dict[str, float] = field(default_factory=dict)  # gains of single variables, where they were computed
     steps: tuple[ReductionStep, ...] = ()
-    table: Any = None  # what the choice was made on: the training part, with all variables
+    table: Any = None  # the data of the choice: the training part, with all variables
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -31,8 +31,8 @@ class VariableChoice:
         gone = {one.variable for one in self.dropped}
         return tuple(name for name in self.names if name not in gone)
 
-    def left_out(self, by: str) -> list[Dropped]:
-        """Return what was left out for one reason."""
+    def dropped_by(self, by: str) -> list[Dropped]:
+        """Return the variables dropped for one reason."""
         return [one for one in self.dropped if one.by == by]
 
     def numbers(self) -> Numbers:
@@ -51,8 +51,8 @@ class VariableChoice:
             "candidates": len(self.names),
             "kept": list(self.kept),
             "dropped": rows,
-            "constant": list(self.found.constant),
-            "points": self.found.n,
+            "constant": list(self.collinearity.constant),
+            "points": self.collinearity.n,
             "over": self.noun,
             "gains": self.gains,
             **({"steps": self.step_rows()} if self.steps else {}),
@@ -63,17 +63,17 @@ class VariableChoice:
         return [step.row() for step in self.steps]
 
     @property
-    def factors_kept(self) -> dict[str, float]:
-        """The variance inflation factors among the variables that are kept."""
-        left = [k for k, name in enumerate(self.found.names) if name in self.kept]
-        factors = inflation_factors(self.found.pearson[np.ix_(left, left)])
-        return dict(zip((self.found.names[k] for k in left), factors.tolist()))
+    def selected_factors(self) -> dict[str, float]:
+        """Return the variance inflation factors among the selected variables."""
+        selected = [k for k, name in enumerate(self.collinearity.names) if name in self.kept]
+        factors = inflation_factors(self.collinearity.pearson[np.ix_(selected, selected)])
+        return dict(zip((self.collinearity.names[k] for k in selected), factors.tolist()))
 
     def rows(self) -> list[Row]:
         """Return one row per variable."""
         gone = {one.variable: one for one in self.dropped}
-        factors = dict(zip(self.found.names, self.found.vif.tolist()))
-        among = self.factors_kept
+        factors = dict(zip(self.collinearity.names, self.collinearity.vif.tolist()))
+        among = self.selected_factors
         rows = []
         for name in self.names:
             other, r = self.closest(name)
@@ -95,22 +95,22 @@ class VariableChoice:
     def closest(self, name: str) -> tuple[str, float | str]:
         """Return the variable with the largest |r| and its correlation; empty if the variable is not in the
         correlations."""
-        if name not in self.found.names or len(self.found.names) < 2:
+        if name not in self.collinearity.names or len(self.collinearity.names) < 2:
             return "", ""
-        k = self.found.names.index(name)
-        others = np.abs(self.found.pearson[k])
+        k = self.collinearity.names.index(name)
+        others = np.abs(self.collinearity.pearson[k])
         others[k] = -1.0
         best = int(np.argmax(others))
-        return self.found.names[best], float(self.found.pearson[k, best])
+        return self.collinearity.names[best], float(self.collinearity.pearson[k, best])
 
     def remark(self, name: str) -> str:
         """Return the reason why a variable is not part of the correlations."""
-        if name in self.found.categorical:
+        if name in self.collinearity.categorical:
             return "categories take no part"
-        return "one value" if name in self.found.constant else ""
+        return "one value" if name in self.collinearity.constant else ""
 
 
 def listed_drops(dropped: list[Dropped]) -> str:
-    """Name what was left out and why, the first few of many."""
+    """Return the dropped variables and reasons as text, at most `LISTED` of them."""
     text = ", ".join(f"{one.variable} ({one.reason})" for one in dropped[:LISTED])
     return text + (f" and {len(dropped) - LISTED} more" if len(dropped) > LISTED else "")

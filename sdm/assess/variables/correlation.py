@@ -10,8 +10,8 @@ from sdm.data.place import is_place
 from sdm.errors import TooFewError
 from sdm.types import Array
 
-LEAST = 3  # points that a correlation needs
-SINGULAR = 1e-12  # an eigenvalue of the correlation matrix below this, per variable, is zero
+LEAST = 3  # smallest number of points for a correlation
+SINGULAR = 1e-12  # eigenvalues of the correlation matrix below this, per variable, count as zero
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Collinearity:
     names: tuple[str, ...]  # continuous variables that vary
     pearson: Array  # (V, V)
     spearman: Array
-    vif: Array  # (V,), infinite where a variable is a sum of others
+    vif: Array  # (V,), infinite for a linear combination of the others
     n: int  # points
     constant: tuple[str, ...] = ()  # continuous variables with one value
     categorical: tuple[str, ...] = ()
@@ -37,9 +37,9 @@ class Collinearity:
         return np.asarray(linkage(squareform(1.0 - np.abs(self.pearson), checks=False), "average"))
 
     def groups(self, limit: float) -> list[tuple[str, ...]]:
-        """Return variables that join while their mean |r| is above a limit; those that join none are left out.
+        """Return groups of variables that merge at a mean |r| above `limit`; single variables are omitted.
 
-        They are the branches right of the dashed line of the picture.
+        They are the branches to the right of the dashed line of the figure.
         """
         from scipy.cluster.hierarchy import fcluster
 
@@ -63,9 +63,9 @@ def measure_collinearity(values: Array, names: Sequence[str], categorical: Seque
     pearson = correlation_matrix(x)
     ranked = np.column_stack([ranks(column) for column in x.T]) if varies else x
     constant = tuple(names[v] for v in numeric if v not in varies)
-    kept = tuple(names[v] for v in varies)
+    varying = tuple(names[v] for v in varies)
     return Collinearity(
-        kept, pearson, correlation_matrix(ranked), inflation_factors(pearson), len(x), constant, classes
+        varying, pearson, correlation_matrix(ranked), inflation_factors(pearson), len(x), constant, classes
     )
 
 

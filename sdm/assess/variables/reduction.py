@@ -22,12 +22,13 @@ class ReductionStep:
     """A set of variables, and the performance of its model at held-out records."""
 
     names: tuple[str, ...]
-    dropped: str  # the variable that the set before had; empty for all
-    importance: float  # that it had there: by how much shuffling it raised the held-out loss, nats; NaN for all
-    loss: float  # held-out, nats; the mean over folds
+    dropped: str  # the variable dropped in this step; empty for the full set
+    # its importance in the previous step: increase of the held-out loss after shuffling, nats; NaN for the full set
+    importance: float
+    loss: float  # held-out loss, nats; the mean over folds
     error: float  # its standard error; NaN for one fold
     auc: float
-    kept: bool  # whether the rule goes on from here; the last set that is kept is the choice
+    kept: bool  # whether the rule continues; the last kept set is the choice
 
     def row(self) -> Numbers:
         """Return the step under the column names of the table."""
@@ -73,19 +74,19 @@ def reduce_variables(
     while True:
         jobs = [(table, estimator, fold, assessor, names, shuffles) for fold in split.folds]
         text = f"reducing, {len(names)} variables"
-        rows, held, drops = zip(*run_all(_measure, jobs, executor, progress, text))
-        mean = assessor.average(rows, held)
+        rows, per_fold, drops = zip(*run_all(_measure, jobs, executor, progress, text))
+        mean = assessor.average(rows, per_fold)
         loss = mean["loss.val.avg"]
         if not np.isfinite(loss):
             raise DataError(f"the held-out loss with {len(names)} variables is not finite: remove --reduce")
         error = mean["loss.val.sd"] / np.sqrt(len(split.folds))
         limit = None if best is None else best.loss + (best.error if np.isfinite(best.error) else 0.0)
-        kept = to is not None or limit is None or loss <= limit
-        step = ReductionStep(names, dropped, importance, loss, error, mean["auc.val.avg"], kept)
+        accepted = to is not None or limit is None or loss <= limit
+        step = ReductionStep(names, dropped, importance, loss, error, mean["auc.val.avg"], accepted)
         steps.append(step)
         best = step if best is None or loss < best.loss else best
         among = without_place(names)
-        if not kept or len(among) <= (1 if to is None else to):
+        if not accepted or len(among) <= (1 if to is None else to):
             return steps
         average = np.mean(drops, axis=0)
         least = np.flatnonzero(average <= average.min() + EQUAL * max(abs(float(average.min())), 1.0))[-1]
@@ -107,7 +108,7 @@ def _measure(
         fitted = assessor.fit(train, estimator)
     except DataError as error:
         raise DataError(f"fold {fold.name}: {error}", code=error.code) from error
-    row, held = assessor.measure_fold(fitted, train, test)
+    row, for_pool = assessor.measure_fold(fitted, train, test)
     rng = np.random.default_rng([shuffles.seed, 29])
     shuffled = permute_variables(assessor.quality(fitted, test), assessor.values(test), names, shuffles.repeats, rng)
-    return row, held, np.array([one.drop for one in shuffled if one.variable != PLACE_ROW])
+    return row, for_pool, np.array([one.drop for one in shuffled if one.variable != PLACE_ROW])

@@ -14,7 +14,7 @@ from sdm.errors import TooFewError
 from sdm.estimators.params import Parameters
 from sdm.types import Progress
 
-EQUAL = 1e-9  # relative difference below which two numbers are equal, and the order of the variables decides
+EQUAL = 1e-9  # relative difference below which two numbers are ties, which the order of the variables breaks
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Dropped:
     variable: str
     by: str  # "correlation", "vif" or "reduction"
     value: float  # the correlation, the variance inflation factor, or the importance
-    other: str = ""  # the variable that is kept in its place
+    other: str = ""  # the correlated variable that is kept
 
     @property
     def reason(self) -> str:
@@ -37,34 +37,34 @@ class Dropped:
 
 
 def drop_correlated(
-    found: Collinearity, limit: float, gains: Callable[[Sequence[str]], Mapping[str, float]]
+    measured: Collinearity, limit: float, gains: Callable[[Sequence[str]], Mapping[str, float]]
 ) -> tuple[list[Dropped], dict[str, float]]:
-    """Keep the most important variable, leave out all that are correlated with it above a limit, and so on.
+    """Keep the most important variable, drop all variables correlated with it above `limit`, and repeat.
 
-    In the end no two variables that are kept have |r| above the limit, and each that is left out has, with a more
-    important one that is kept. `gains` tells how important some variables are (larger is more); it is asked once, for
-    variables that are correlated with any other. Of equals the first in the order of the variables is kept.
+    In the result no two kept variables have |r| above the limit. Every dropped variable is correlated with a more
+    important kept one. `gains` returns the importance of variables (larger is more important). It is called once, for
+    the variables that are correlated with another. For ties, the first variable is kept.
 
     Returns
     -------
-    What is left out, in the order of the variables, and the gains that were needed.
+    The dropped variables, in the order of the variables, and the gains that were computed.
     """
-    r = np.abs(found.pearson)
-    related = [k for k in range(len(r)) if np.count_nonzero(r[k] > limit) > 1]  # beside itself
+    r = np.abs(measured.pearson)
+    related = [k for k in range(len(r)) if np.count_nonzero(r[k] > limit) > 1]  # the diagonal counts as one
     if not related:
         return [], {}
-    known = dict(gains([found.names[k] for k in related]))
-    order = _ranked([known[found.names[k]] for k in related])
-    kept: list[int] = []
+    values = dict(gains([measured.names[k] for k in related]))
+    order = _ranked([values[measured.names[k]] for k in related])
+    chosen: list[int] = []
     out: dict[int, Dropped] = {}
     for k in (related[place] for place in order):
-        rivals = [u for u in kept if r[k, u] > limit]
+        rivals = [u for u in chosen if r[k, u] > limit]
         if rivals:
             best = max(rivals, key=lambda u: (r[k, u], -u))
-            out[k] = Dropped(found.names[k], "correlation", float(found.pearson[k, best]), found.names[best])
+            out[k] = Dropped(measured.names[k], "correlation", float(measured.pearson[k, best]), measured.names[best])
         else:
-            kept.append(k)
-    return [out[k] for k in sorted(out)], known
+            chosen.append(k)
+    return [out[k] for k in sorted(out)], values
 
 
 def _ranked(values: Sequence[float]) -> list[int]:
@@ -72,23 +72,23 @@ def _ranked(values: Sequence[float]) -> list[int]:
     return sorted(range(len(values)), key=lambda k: -round(values[k], ndigits=9))
 
 
-def drop_inflated(found: Collinearity, limit: float, names: Sequence[str] | None = None) -> list[Dropped]:
-    """Leave out the variable with the largest variance inflation factor, again and again, until none exceeds a limit.
+def drop_inflated(measured: Collinearity, limit: float, names: Sequence[str] | None = None) -> list[Dropped]:
+    """Repeatedly drop the variable with the largest variance inflation factor, until none exceeds `limit`.
 
-    `names` are the variables to look at, all by default. Of equals the last in the order of the variables is left out.
+    `names` are the candidate variables, all by default. For ties, the last variable is dropped.
     """
-    left = [k for k, name in enumerate(found.names) if names is None or name in names]
-    if left and found.n <= len(left):
-        raise TooFewError(f"{found.n:,} points are too few for the VIF of {len(left)} variables: expected more")
+    rest = [k for k, name in enumerate(measured.names) if names is None or name in names]
+    if rest and measured.n <= len(rest):
+        raise TooFewError(f"{measured.n:,} points are too few for the VIF of {len(rest)} variables: expected more")
     out = []
-    while len(left) > 1:
-        factors = inflation_factors(found.pearson[np.ix_(left, left)])
+    while len(rest) > 1:
+        factors = inflation_factors(measured.pearson[np.ix_(rest, rest)])
         largest = float(factors.max())
         if not largest > limit:
             break
         equal = [k for k, value in enumerate(factors) if value == largest or value >= largest * (1 - EQUAL)]
-        gone = left.pop(equal[-1])
-        out.append(Dropped(found.names[gone], "vif", largest))
+        gone = rest.pop(equal[-1])
+        out.append(Dropped(measured.names[gone], "vif", largest))
     return out
 
 

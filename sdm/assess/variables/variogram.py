@@ -17,15 +17,15 @@ from sdm.data.crs import great_circle
 from sdm.errors import NoFeatureError, TooFewError
 from sdm.types import Array, Index, Numbers, Row
 
-LEAST = 10  # points that a variogram needs
-PAIRS = 1_000_000  # at most, of points drawn at random where there are more
-BINS = 20  # of distance
-FEWEST = 30  # pairs in a bin; bins with fewer join the next
-REACH = 0.5  # of the largest extent: pairs farther apart are few, and all at the border
+LEAST = 10  # smallest number of points
+PAIRS = 1_000_000  # maximum number of pairs; more points are subsampled
+BINS = 20  # bins of distance
+FEWEST = 30  # smallest number of pairs in a bin; smaller bins are merged with the next
+REACH = 0.5  # largest distance as a share of the extent: pairs farther apart are few and near the border
 SIDE = "use a fixed size in km, as in --block-size 100"
-CAP = 1 / 3  # of the largest extent: larger blocks leave too few of them
-WEAK = 0.1  # share of the variance that depends on distance, below which there is no autocorrelation to speak of
-SHUFFLES, CHANCE = 199, 0.05  # of the test whether neighbours are alike
+CAP = 1 / 3  # largest block as a share of the extent: larger blocks are too few
+WEAK = 0.1  # share of the variance below which autocorrelation is ignored
+SHUFFLES, CHANCE = 199, 0.05  # permutations and level of the test for similar neighbours
 MODELS = {"spherical": 1.0, "exponential": 3.0}  # ranges in units of the parameter
 
 
@@ -40,7 +40,7 @@ class Variogram:
     model: str  # one of `MODELS`; "" where the variable does not vary
     nugget: float
     sill: float  # the height above the nugget
-    range_km: float  # NaN without autocorrelation; larger than was looked at where the variogram still rises
+    range_km: float  # NaN without autocorrelation; beyond the data if the variogram still rises
     state: str  # "ok", "none" (no autocorrelation), "beyond" (the range exceeds the cap) or "constant"
 
     def curve(self, h: Array) -> Array:
@@ -58,7 +58,7 @@ class Autocorrelation:
     variograms: tuple[Variogram, ...]
     points: int
     extent_km: float  # the largest distance of two points
-    note: str = ""  # what to know of the number
+    note: str = ""  # remarks about the size
 
     @property
     def text(self) -> str:
@@ -72,9 +72,9 @@ class Autocorrelation:
             )
             spread = f" ({low if low == high else f'{low} to {high}'} km)"
         noun = "variable" if len(used) == 1 else "variables"
-        what = f"the median range of autocorrelation of {len(used)} {noun}{spread} at {self.points:,} points"
-        told = [text for text in (what if used else "", self.note) if text]
-        return f"{kilometres(self.size_km)} km: {'; '.join(told)}"
+        source = f"the median range of autocorrelation of {len(used)} {noun}{spread} at {self.points:,} points"
+        parts = [text for text in (source if used else "", self.note) if text]
+        return f"{kilometres(self.size_km)} km: {'; '.join(parts)}"
 
     def numbers(self) -> Numbers:
         """Return the size and the range of every variable (None without autocorrelation), for the results."""
@@ -118,8 +118,8 @@ def measure_autocorrelation(
         raise TooFewError(f"{len(places)} places of {noun} are too few, expected {LEAST} or more: {SIDE}")
     most = int((1 + np.sqrt(1 + 8 * PAIRS)) / 2)
     if len(lonlat) > most:
-        some = np.sort(np.random.default_rng([seed, 17]).permutation(len(lonlat))[:most])
-        lonlat, values = lonlat[some], values[some]
+        sample = np.sort(np.random.default_rng([seed, 17]).permutation(len(lonlat))[:most])
+        lonlat, values = lonlat[sample], values[sample]
     first, second = np.triu_indices(len(lonlat), 1)
     apart = great_circle(lonlat[first], lonlat[second])
     extent = float(apart.max())
@@ -129,7 +129,7 @@ def measure_autocorrelation(
     bins, bin_distance, pairs = _bins(apart, REACH * extent)
     if len(pairs) < 3:
         raise TooFewError(f"{len(lonlat)} {noun} have too few pairs at different distances: {SIDE}")
-    found = []
+    variograms = []
     for v, name in enumerate(names):
         column = np.asarray(values[:, v], dtype=np.float64)
         half = np.bincount(bins, 0.5 * (column[first] - column[second]) ** 2, len(pairs)) / pairs
@@ -137,8 +137,8 @@ def measure_autocorrelation(
         if fitted.state != "constant" and not _alike(column, neighbour, seed):
             mean = float(np.average(half, weights=pairs))
             fitted = replace(fitted, state="none", nugget=mean, sill=0.0, range_km=np.nan)
-        found.append(fitted)
-    return _suggest(tuple(found), len(lonlat), extent, float(bin_distance[0]))
+        variograms.append(fitted)
+    return _suggest(tuple(variograms), len(lonlat), extent, float(bin_distance[0]))
 
 
 def _neighbours(apart: Array) -> Index:
@@ -157,8 +157,8 @@ def _alike(values: Array, neighbour: Index, seed: int) -> bool:
     def differ(column: Array) -> float:
         return float(np.mean((column - column[neighbour]) ** 2))
 
-    own = differ(values)
-    as_near = sum(differ(rng.permutation(values)) <= own for _ in range(SHUFFLES))
+    observed = differ(values)
+    as_near = sum(differ(rng.permutation(values)) <= observed for _ in range(SHUFFLES))
     return (1 + as_near) / (1 + SHUFFLES) <= CHANCE
 
 
@@ -167,14 +167,14 @@ def _bins(apart: Array, reach: float) -> tuple[Index, Array, Index]:
     edges = reach * (np.arange(1, BINS + 1) / BINS) ** 1.5
     bins = np.minimum(np.searchsorted(edges, apart), BINS - 1)
     count = np.bincount(bins, minlength=BINS)
-    group, held, place = np.empty(BINS, dtype=np.int64), 0, 0
+    group, pending, index = np.empty(BINS, dtype=np.int64), 0, 0
     for k in range(BINS):
-        group[k] = place
-        held += int(count[k])
-        if held >= FEWEST:
-            held, place = 0, place + 1
-    if held and place:  # what is left over goes with the last
-        group[group == place] = place - 1
+        group[k] = index
+        pending += int(count[k])
+        if pending >= FEWEST:
+            pending, index = 0, index + 1
+    if pending and index:  # the remainder joins the last bin
+        group[group == index] = index - 1
     bins = group[bins]
     pairs = np.bincount(bins)
     return bins, np.bincount(bins, apart) / np.maximum(pairs, 1), pairs
@@ -226,15 +226,15 @@ def _heights(rise: Array, gamma: Array, weight: Array) -> tuple[float, float, fl
     return float(error) ** 2, float(nugget), float(sill)
 
 
-def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest: float) -> Autocorrelation:
-    """Take the median of the ranges: the shortest distance without autocorrelation, at most a third of the extent."""
-    varying = [one for one in found if one.state != "constant"]
+def _suggest(variograms: tuple[Variogram, ...], points: int, extent: float, shortest: float) -> Autocorrelation:
+    """Return the median range, with the shortest distance for variables without autocorrelation, and at most `CAP`."""
+    varying = [one for one in variograms if one.state != "constant"]
     if not varying:
         raise NoFeatureError(f"no continuous variable varies at these places: {SIDE}")
     ranges = [shortest if one.state == "none" else one.range_km for one in varying]
     size, cap = float(np.median(ranges)), CAP * extent
     notes = []
-    if constant := [one.variable for one in found if one.state == "constant"]:
+    if constant := [one.variable for one in variograms if one.state == "constant"]:
         notes.append(f"{len(constant)} constant variables dropped ({', '.join(constant[:5])})")
     if none := [one.variable for one in varying if one.state == "none"]:
         if len(none) == len(varying):
@@ -247,4 +247,4 @@ def _suggest(found: tuple[Variogram, ...], points: int, extent: float, shortest:
     if size > cap:
         notes.append("the median range is beyond a third of the extent, which is used instead")
         size = cap
-    return Autocorrelation(size, found, points, extent, "; ".join(notes))
+    return Autocorrelation(size, variograms, points, extent, "; ".join(notes))

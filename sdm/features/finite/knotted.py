@@ -50,8 +50,8 @@ class KnottedFamily(Family):
 
     def subset(self, keep: NDArray[np.bool_]) -> Self:
         """Return the family with fewer knots."""
-        kept = [self.knots[a:b][keep[a:b]] for a, b in zip(self.start[:-1], self.start[1:])]
-        return self.rebuild(kept)
+        selected = [self.knots[a:b][keep[a:b]] for a, b in zip(self.start[:-1], self.start[1:])]
+        return self.rebuild(selected)
 
     def rebuild(self, knots: Sequence[Array]) -> Self:
         """Return this family with other knots."""
@@ -194,22 +194,22 @@ def _sweep(values, start, mass, knots, knot_start, sign, first, second):  # type
         k_from, k_to, step_k = knot_start[v + 1] - 1, knot_start[v] - 1, -1
         if sign < 0:
             k_from, k_to, step_k = knot_start[v], knot_start[v + 1], 1
-        at = values[d]
+        position = values[d]
         s0, s1, s2 = 0.0, 0.0, 0.0
         for k in range(k_from, k_to, step_k):
             knot = knots[k]
             while a <= d < b and sign * (values[d] - knot) > 0:
-                step = sign * (at - values[d])
+                step = sign * (position - values[d])
                 if squares:
                     s2 += step * (2.0 * s1 + step * s0)
                 s1 += step * s0
                 s0 += mass[d]
-                at = values[d]
+                position = values[d]
                 d += step_d
-            step = sign * (at - knot)
+            step = sign * (position - knot)
             if squares:
                 s2 += step * (2.0 * s1 + step * s0)
                 second[k] = s2
             s1 += step * s0
-            at = knot
+            position = knot
             first[k] = s1

@@ -12,7 +12,7 @@ from sdm.features.finite.single import check_products
 from sdm.features.terms import PRODUCT, Terms, less_product, product_range
 from sdm.types import Array
 
-_BLOCK = 4096  # cells whose variables stay in the cache
+_BLOCK = 4096  # cells per block, whose variables fit into the cache
 
 
 class ProductFamily(Family):
@@ -103,5 +103,5 @@ class ProductFamily(Family):
 
 
 def _varies(u: Array, v: Array, a: float, b: float) -> Array:
-    """Return the product of variables that are counted from `a` and `b`, less that of `a` and `b`."""
+    """Return the varying part of the product of centred variables `u`, `v` with centres `a`, `b`."""
     return u * v + a * v + b * u if a or b else u * v

@@ -15,8 +15,8 @@ from sdm.features.ridges import RELU, WAVE, Ridges, add_ridges, draw_rectified, 
 from sdm.features.terms import Terms
 from sdm.types import Array
 
-LENGTHS = (0.05, 0.15)  # of waves, as shares of the extent
-_LEAST = 1e-9  # a ridge that varies less over the domain is constant but for rounding
+LENGTHS = (0.05, 0.15)  # lengths of waves, as shares of the extent
+_LEAST = 1e-9  # ridges with a smaller range over the domain are constant up to rounding
 
 
 class RidgeFamily(Family):
@@ -68,13 +68,13 @@ class RidgeFamily(Family):
         self.ridges = ridges
         self._directions = np.ascontiguousarray(ridges.directions[:, self._used])
         main = np.abs(ridges.directions).argmax(axis=1) if len(ridges) else np.empty(0)
-        self.var = main.astype(np.int64)  # the variable that it changes most with
+        self.var = main.astype(np.int64)  # the variable with the largest coefficient
 
     def moments(self, measure: Measure) -> tuple[Array, Array]:
         """Sum every ridge and its square over the cells with mass."""
         u, mass = self._u, measure.mass
         cells = np.flatnonzero(mass)
-        if 2 * cells.size < mass.size:  # a sample: few cells
+        if 2 * cells.size < mass.size:  # a sample with few cells
             u, mass = np.ascontiguousarray(u[:, cells]), mass[cells]
         return ridge_moments(u, self._directions, self.ridges, mass)
 
@@ -107,6 +107,6 @@ def _varying(domain: Domain, variables: Sequence[int] | NDArray[np.int64]) -> ND
 
 def _over(kind: int, directions: Array, bend: Array, chosen: NDArray[np.int64], centre: Array, scale: Array) -> Ridges:
     """Return ridges over all variables, from directions along chosen ones; none without chosen variables."""
-    whole = np.zeros((len(bend) if chosen.size else 0, centre.size))
-    whole[:, chosen] = directions[: len(whole)]
-    return Ridges.build(kind, whole, bend[: len(whole)], centre, scale)
+    full = np.zeros((len(bend) if chosen.size else 0, centre.size))
+    full[:, chosen] = directions[: len(full)]
+    return Ridges.build(kind, full, bend[: len(full)], centre, scale)

@@ -11,7 +11,7 @@ from sdm.features.family import Family
 from sdm.features.terms import CATEGORY, LINEAR, QUADRATIC, Terms, less_product, product_range
 from sdm.types import Array
 
-LARGEST = 1e150  # products of larger values, and differences of products, may be no numbers any more
+LARGEST = 1e150  # products of larger values, and their differences, may overflow
 
 
 class SingleFamily(Family):
@@ -100,8 +100,10 @@ class QuadraticFamily(SingleFamily):
 
 
 class CategoryFamily(Family):
-    """`1 if x is the class else 0`, for the distinct values at `positions` of `domain.values`; by default for every
-    class of every categorical variable that has at least two."""
+    """`1 if x is the category else 0`, for the distinct values at `positions` of `domain.values`.
+
+    By default there is a feature for every category of the categorical variables with at least two.
+    """
 
     letter = "c"
 

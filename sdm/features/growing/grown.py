@@ -63,7 +63,7 @@ class Oracle(Protocol):
         """Return the bound on the Rademacher complexity of `H_size` with `m` presences (Cortes et al. 2015, eq. 15)."""
 
     def log_count(self, size: int, points: float) -> float:
-        """Return a bound on the logarithm of the number of different columns of `H_size` on some points."""
+        """Return a bound on the logarithm of the number of different columns of `H_size` at `points` points."""
 
 
 class GrownFamily(Family):
@@ -75,16 +75,16 @@ class GrownFamily(Family):
         self.domain = domain
         self.shapes: list[Shape] = []
         self.sources: list[Oracle] = []
-        self._columns: list[AnyArray] = []  # those of zeros and ones are single bytes
-        self._known: set[Any] = set()
+        self._columns: list[AnyArray] = []  # columns of zeros and ones are bytes
+        self._keys: set[Any] = set()
 
-    def knows(self, oracle: Oracle, shape: Shape) -> bool:
-        """Tell whether a feature is here already."""
-        return (oracle.name, shape.key()) in self._known
+    def contains(self, oracle: Oracle, shape: Shape) -> bool:
+        """Return whether a feature was added before."""
+        return (oracle.name, shape.key()) in self._keys
 
     def add(self, oracle: Oracle, shape: Shape, column: AnyArray | None = None) -> None:
         """Add a feature, and compute its column unless it is given."""
-        self._known.add((oracle.name, shape.key()))
+        self._keys.add((oracle.name, shape.key()))
         self.shapes.append(shape)
         self.sources.append(oracle)
         self._columns.append(oracle.column(shape) if column is None else column)

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from sdm._jit import jit
 from sdm.types import Array, Index
 
-BEAM = 6  # roots whose sides are searched for pairs
-_LEAST = 1e-15  # a gain below this is rounding
-_NUMBERS = 1 << 20  # of a table that are looked at together
+BEAM = 6  # number of roots whose sides are searched for pairs
+_LEAST = 1e-15  # gains below this are rounding errors
+_NUMBERS = 1 << 20  # numbers of a table per block
 
 Marks = NDArray[np.bool_]
 
@@ -76,7 +76,8 @@ class _Search:
         count = sums.size
         if not self.categorical[v]:
             return ~np.tri(count - 1, count, dtype=np.bool_)
-        if count <= self.most_sets:  # every set without the first class: a set and its complement are the same split
+        # every set without the first class, because a set and its complement are the same split
+        if count <= self.most_sets:
             bits = np.arange(1, 2 ** (count - 1))[:, None] >> np.arange(count - 1)
             return np.hstack([np.zeros((len(bits), 1), dtype=np.bool_), (bits & 1).astype(np.bool_)])
         rank = np.argsort(np.argsort(-sums, kind="stable"))
@@ -84,29 +85,29 @@ class _Search:
 
     def gains(self, tables: Iterable[Array]) -> _Gains:
         """Return the gains of all first splits, from the tables of all variables."""
-        found = [self._scan(table, v) for v, table in enumerate(tables)]
-        var = np.repeat(np.arange(len(found)), [len(rows) for rows in found])
-        split = np.concatenate([np.arange(len(rows)) for rows in found])
-        rows = np.concatenate(found)
+        per_variable = [self._scan(table, v) for v, table in enumerate(tables)]
+        var = np.repeat(np.arange(len(per_variable)), [len(rows) for rows in per_variable])
+        split = np.concatenate([np.arange(len(rows)) for rows in per_variable])
+        rows = np.concatenate(per_variable)
         return _Gains(var, split, rows[:, 0], rows[:, 1:])
 
     def _scan(self, table: Array, v: int) -> Array:
         """Return |g_left| + |g_right| and the gains of the best split of either side, for every split of a variable."""
-        whole, before = table.sum(axis=0), np.zeros(table.shape[1:])
+        total, before = table.sum(axis=0), np.zeros(table.shape[1:])
         left_bins = ~self.right(table[:, -1, v], v)
         step = max(1, _NUMBERS // before.size)
         out = np.empty((len(left_bins), 3))
         for first in range(0, len(left_bins), step):
-            some = slice(first, min(first + step, len(left_bins)))
+            block = slice(first, min(first + step, len(left_bins)))
             if self.categorical[v]:
-                left = np.tensordot(left_bins[some].astype(np.float64), table, 1)
+                left_sums = np.tensordot(left_bins[block].astype(np.float64), table, 1)
             else:
-                left = before + np.cumsum(table[some], axis=0)
-                before = left[-1]
-            sides = left, whole - left
+                left_sums = before + np.cumsum(table[block], axis=0)
+                before = left_sums[-1]
+            sides = left_sums, total - left_sums
             totals = [side[:, -1, v] for side in sides]
-            out[some, 0] = np.abs(totals[0]) + np.abs(totals[1])
-            out[some, 1:] = np.transpose([self._best_gain(*one) for one in zip(sides, totals)])
+            out[block, 0] = np.abs(totals[0]) + np.abs(totals[1])
+            out[block, 1:] = np.transpose([self._best_gain(*one) for one in zip(sides, totals)])
         return out
 
     def _best_gain(self, sums: Array, total: Array) -> Array:
@@ -131,9 +132,9 @@ class _Search:
         """Return the variable of the best split of the cells, and the bins that it sends right."""
         g, width = self.g[cells], int(self.counts.max())
         sums = [np.bincount(codes, g, width) for codes in self.codes[cells].T]
-        found = [cut_gain(*one, float(g.sum())) for one in zip(sums, self.counts, self.categorical)]
-        u = int(np.argmax([gain for gain, _ in found]))
-        return u, sums[u] > 0.0 if self.categorical[u] else self._beyond(found[u][1], u)
+        cuts = [cut_gain(*one, float(g.sum())) for one in zip(sums, self.counts, self.categorical)]
+        u = int(np.argmax([gain for gain, _ in cuts]))
+        return u, sums[u] > 0.0 if self.categorical[u] else self._beyond(cuts[u][1], u)
 
     def _beyond(self, cut: int, u: int) -> Marks:
         """Return the bins of a variable above a cut."""
@@ -188,7 +189,7 @@ def best_starts(codes: NDArray[np.uint16], counts: Index, categorical: Marks, g:
         if value[first] <= 0.0:
             break
         v, split = int(gains.var[first]), int(gains.split[first])
-        near = 0 if categorical[v] else 1  # cuts next to it divide almost alike
+        near = 0 if categorical[v] else 1  # neighbouring cuts are similar
         value[(gains.var == v) & (np.abs(gains.split - split) <= near)] = 0.0
         right = search.root(cells, v, split)
         parts = search.parts(cells, v, right)
@@ -209,15 +210,15 @@ def best_starts(codes: NDArray[np.uint16], counts: Index, categorical: Marks, g:
 def cut_gain(hist, count, categorical, total):  # type: ignore[no-untyped-def]
     """Return the largest `|g_left| + |g_right| − |g|` of one variable, and the last bin of the left side."""
     if categorical:
-        right = 0.0
+        positive = 0.0
         for b in range(count):
             if hist[b] > 0.0:
-                right += hist[b]
-        return abs(right) + abs(total - right) - abs(total), 0
-    best, cut, left = -1.0, 0, 0.0
+                positive += hist[b]
+        return abs(positive) + abs(total - positive) - abs(total), 0
+    best, cut, below = -1.0, 0, 0.0
     for b in range(count - 1):
-        left += hist[b]
-        gain = abs(left) + abs(total - left) - abs(total)
+        below += hist[b]
+        gain = abs(below) + abs(total - below) - abs(total)
         if gain > best + 1e-15:
             best, cut = gain, b
     return best, cut

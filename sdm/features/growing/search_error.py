@@ -16,33 +16,33 @@ from sdm.features.growing.pairs import best_pair
 from sdm.features.growing.tree import MOST_SETS, Tree, TreeOracle, systematic
 from sdm.types import Array
 
-NODES = 8  # to search exhaustively
-CELLS = 20_000  # that stand for all in the comparison
+NODES = 8  # number of nodes to search exhaustively
+CELLS = 20_000  # number of cells that represent all in the comparison
 
 
-def found_shares(oracle: TreeOracle, g: Array, *, nodes: int = NODES, seed: int = 1) -> Array:
-    """Return, for the root and some nodes of the proposed trees, what share of the best sum of |g| the search found."""
+def search_shares(oracle: TreeOracle, g: Array, *, nodes: int = NODES, seed: int = 1) -> Array:
+    """Return the share of the best sum of |g| that the search finds, at the root and at nodes of the proposed trees."""
     if oracle.largest < 2:
-        return np.empty(0)  # single splits are all tried
+        return np.empty(0)  # the search of single splits is exhaustive
     cells, part = systematic(g, CELLS)
     mass = np.zeros_like(g)
     mass[cells] = part
     shares = [_share(oracle, mass, oracle.propose(mass))]
     inner = [node for node in _nodes(oracle, oracle.propose(g)) if np.count_nonzero(mass[node]) > 2]
     for k in np.random.default_rng([seed, 5]).permutation(len(inner))[: nodes - 1]:
-        own = np.where(inner[k], mass, 0.0)
-        shares.append(_share(oracle, own, oracle.propose_quickly(own, roots=1)))
+        node_mass = np.where(inner[k], mass, 0.0)
+        shares.append(_share(oracle, node_mass, oracle.propose_quickly(node_mass, roots=1)))
     return np.array([share for share in shares if share is not None])
 
 
-def _share(oracle: TreeOracle, mass: Array, found: list[Proposal]) -> float | None:
+def _share(oracle: TreeOracle, mass: Array, proposals: list[Proposal]) -> float | None:
     """Return the share of the best gain that the search finds at one node; None if a second split does not help."""
     cells = np.flatnonzero(mass)
     start = best_pair(oracle.bins[cells], oracle.counts, oracle.categorical, mass[cells], MOST_SETS)
     if start is None:
         return None
     best = max(proposal.violation for proposal in oracle.grow(mass, [start]) if proposal.shape.size <= 2)
-    reached = max((proposal.violation for proposal in found if proposal.shape.size <= 2), default=0.0)
+    reached = max((proposal.violation for proposal in proposals if proposal.shape.size <= 2), default=0.0)
     total = abs(float(mass.sum()))
     return min((2.0 * reached - total) / (2.0 * best - total), 1.0)
 

@@ -1,17 +1,17 @@
 """Trees: binary decision trees with leaves 0 and 1, grown one leaf split at a time (Cortes et al. 2015, §4).
 
-Write `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`; for a given partition the best labels (1 where a
-leaf's sum of g is positive, or where it is negative if those weigh more) give `½ (|Σ g| + Σ_leaf |g_leaf|)`. So a split
-of a leaf gains `|g_left| + |g_right| − |g_leaf|`, and for a categorical variable the best set of classes is simply
-those with positive g. Sums come from histograms over at most 256 bins per variable; the smaller child's is computed,
-the larger one's is what is left of the parent's.
+Let `g_i = p_i − π̃_i`. A tree's violation is `|Σ g_i t(x_i)|`. For a given partition the best labels are 1 where a
+leaf's sum of g is positive, or where it is negative if these sums are larger. The violation is then `½ (|Σ g| + Σ_leaf
+|g_leaf|)`. So a split of a leaf gains `|g_left| + |g_right| − |g_leaf|`, and the best set of classes of a categorical
+variable are the classes with positive g. Sums are from histograms with at most 256 bins per variable. Only the smaller
+child's histogram is computed; the other is the parent's minus this one.
 
-Growth one split at a time is blind to what a split makes possible. So it starts several times: from the best splits of
-some variables, from the best pair of splits, and from the best three that a beam finds (`pairs`). On a large domain
-pairs look at a part of the cells and at fewer bins, so that they cost about as much as growth itself.
+Greedy growth ignores later splits. So it has several starts: the best splits of some variables, the best pair of
+splits, and the best three splits of a beam search (`pairs`). On a large domain pairs use a sample of the cells and
+fewer bins, so that they take about as long as growth.
 
-A tree is its list of splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold` (or
-whose class is in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
+A tree is the list of its splits in the order of growth: split `s` sends cells of leaf `leaf[s]` with `x ≥ threshold`
+(or with a class in the set) to the new leaf `s + 1`. The first `k` splits are the tree with `k` internal nodes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,18 +29,18 @@ from sdm.types import Array
 
 LN2 = float(np.log(2.0))
 MAX_BINS = 256
-COARSE_BINS = 64  # that pairs look at, at most
-MOST_SETS = 5  # classes of a variable of which pairs try every set
+COARSE_BINS = 64  # largest number of bins for pairs
+MOST_SETS = 5  # largest number of classes for which pairs try every set
 
 
 @dataclass(frozen=True)
 class Tree:
     """A tree as a list of k splits."""
 
-    leaf: NDArray[np.int32]  # which leaf each split divides
-    var: NDArray[np.int32]  # by which variable
+    leaf: NDArray[np.int32]  # leaf that each split divides
+    var: NDArray[np.int32]  # variable of each split
     threshold: Array  # cells with at least this value go to the new leaf (NaN for a categorical variable)
-    classes: tuple[tuple[float, ...], ...]  # those that go to the new leaf, for a categorical variable
+    classes: tuple[tuple[float, ...], ...]  # classes that go to the new leaf, for a categorical variable
     label: NDArray[np.int8]  # 0 or 1 for each of k + 1 leaves
 
     @property
@@ -60,8 +60,8 @@ class Tree:
         for s in range(self.size):
             name, parent = names[self.var[s]], paths[self.leaf[s]]
             if self.classes[s]:
-                known = (labels or {}).get(int(self.var[s]), {})
-                words = ", ".join(known.get(int(c), f"{c:g}") for c in self.classes[s])
+                by_code = (labels or {}).get(int(self.var[s]), {})
+                words = ", ".join(by_code.get(int(c), f"{c:g}") for c in self.classes[s])
                 yes, no = f"{name} in {{{words}}}", f"{name} not in {{{words}}}"
             else:
                 yes, no = f"{name} ≥ {self.threshold[s]:.6g}", f"{name} < {self.threshold[s]:.6g}"
@@ -103,7 +103,7 @@ class TreeOracle:
         width = int(np.clip(np.sqrt(work / (4 * BEAM)) / n_variables, 8, COARSE_BINS))
         self._pair_cells = int(min(n, max(work / ((BEAM + 1) * n_variables**2), 200)))
         self._pair_variables = np.flatnonzero(~self.categorical | (self.counts <= COARSE_BINS))
-        # Which bins of a variable (in rows) are one for pairs.
+        # The coarse bin of each bin, by variable (rows).
         self._coarse = np.zeros((n_variables, int(self.counts.max())), dtype=np.uint16)
         for v, count in enumerate(self.counts):
             fewer = int(count) if self.categorical[v] else min(int(count), width)
@@ -137,10 +137,10 @@ class TreeOracle:
     def propose_quickly(self, g: Array, roots: int | None = None) -> list[Proposal]:
         """Return the best trees by growth from the best splits of `roots` single variables."""
         root, total = self._root(g), float(g.sum())
-        found = [cut_gain(root[v], self.counts[v], self.categorical[v], total) for v in range(len(self.counts))]
+        cuts = [cut_gain(root[v], self.counts[v], self.categorical[v], total) for v in range(len(self.counts))]
         starts = []
-        for v in np.argsort([-gain for gain, _ in found], kind="stable")[: roots or self.roots]:
-            gain, cut = found[v]
+        for v in np.argsort([-gain for gain, _ in cuts], kind="stable")[: roots or self.roots]:
+            gain, cut = cuts[v]
             if gain > 1e-14:
                 right = root[v] > 0.0 if self.categorical[v] else np.arange(root.shape[1]) > cut
                 starts.append(Start(np.zeros(1, np.int64), np.array([v]), right[None, :]))
@@ -178,14 +178,14 @@ class TreeOracle:
         k, sums = self.largest, np.zeros((self.largest + 1, self.largest + 1))
         leaf, var, sets = np.empty(k, np.int64), np.empty(k, np.int64), np.zeros((k, root.shape[1]), dtype=np.bool_)
         for start in starts:
-            given = start.leaf.size
-            leaf[:given], var[:given], sets[:given], sets[given:] = start.leaf, start.var, start.right, False
+            depth = start.leaf.size
+            leaf[:depth], var[:depth], sets[:depth], sets[depth:] = start.leaf, start.var, start.right, False
             order, begin, end = np.arange(g.size, dtype=np.int32), np.zeros(k + 1, np.int64), np.zeros(k + 1, np.int64)
             hist = np.zeros((k + 1, *root.shape))
             hist[0], end[0] = root, g.size
             gains, best_var, best_cut = np.full(k + 1, -1.0), np.zeros(k + 1, np.int32), np.zeros(k + 1, np.int32)
             grown = _grow(
-                self.bins, self.counts, self.categorical, g, given, leaf, var, sets, sums,
+                self.bins, self.counts, self.categorical, g, depth, leaf, var, sets, sums,
                 order, begin, end, hist, gains, best_var, best_cut,
             )  # fmt: skip
             for size in range(1, grown + 1):
@@ -263,17 +263,19 @@ def _binned(domain: Domain, v: int, bins: int) -> tuple[NDArray[np.uint16], Arra
 
 @jit
 def _grow(  # type: ignore[no-untyped-def]
-    bins, counts, categorical, g, given, leaf, var, sets, sums, order, begin, end, hist, gains, best_var, best_cut
+    bins, counts, categorical, g, n_start, leaf, var, sets, sums, order, begin, end, hist, gains, best_var, best_cut
 ):
-    """Make the `given` first splits, then grow by the best split of any leaf, again and again; return how many there
-    are. `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes, whose cells are `order[begin[l]:end[l]]`.
-    The histograms of leaf 0 are there, the others are zero."""
+    """Make the first `n_start` splits, then grow by the best split of any leaf; return the number of splits.
+
+    `sums[k, l]` is the sum of g in leaf `l` of the tree with `k` nodes, whose cells are `order[begin[l]:end[l]]`. On
+    entry `hist` contains the histograms of leaf 0, and zeros for the others.
+    """
     total = 0.0
     for i in range(g.size):
         total += g[i]
     sums[0, 0] = total
     for k in range(leaf.size):
-        if k >= given:
+        if k >= n_start:
             leaf[k] = 0
             for j in range(1, k + 1):
                 if gains[j] > gains[leaf[k]]:
@@ -284,7 +286,7 @@ def _grow(  # type: ignore[no-untyped-def]
             for b in range(counts[var[k]]):
                 sets[k, b] = hist[leaf[k], var[k], b] > 0.0 if categorical[var[k]] else b > best_cut[leaf[k]]
         parent, v, child = leaf[k], var[k], k + 1
-        # Cells of the new leaf move to the end of their parent's stretch.
+        # Move cells of the new leaf to the end of their parent's stretch.
         low, high = begin[parent], end[parent]
         while low < high:
             if sets[k, bins[order[low], v]]:

@@ -20,11 +20,11 @@ from sdm.joint.likelihood import EPS, Details, LogLoss
 from sdm.maxent.solvers.lbfgs import Inverse, Iterate, minimise
 from sdm.types import Array
 
-LARGEST = 2000  # weights, for a square matrix of them at every few steps
-LARGEST_ONCE = 5000  # weights, for one such matrix
-SAME = 0.98  # of the penalty's own variance: above it, the sites do not inform a weight
-COLLINEAR = 1e8  # times the variance without the other weights: above it, the sites do not separate a weight from them
-FLAT = 1e-11  # of the diagonal: added to the curvature, which is singular where two features are equal
+LARGEST = 2000  # largest number of weights for a square matrix in every few steps
+LARGEST_ONCE = 5000  # largest number of weights for a single square matrix
+SAME = 0.98  # relative to the variance under the penalty alone: above it, the sites are uninformative for a weight
+COLLINEAR = 1e8  # relative to the variance without the other weights: above it, features are collinear
+FLAT = 1e-11  # relative increase of the diagonal, because the curvature is singular for duplicate features
 
 
 def fit_crf(
@@ -51,27 +51,27 @@ def fit_crf(
         value, gradient = loss(w)
         return value + 0.5 * float(l2 @ w**2), gradient + l2 * w
 
-    def done(at: Iterate) -> bool:
-        gaps.append(duality_gap(loss.details(at.w), l1, l2) / labels)
+    def done(point: Iterate) -> bool:
+        gaps.append(duality_gap(loss.details(point.w), l1, l2) / labels)
         return gaps[-1] <= tolerance
 
-    def inverse_at(w: Array) -> Inverse:
+    def inverse(w: Array) -> Inverse:
         curve = hessian(discriminant, sites, w, l2)
         return _inverse_of_blocks(discriminant, curve) if discriminant.in_blocks else _inverse(curve).dot
 
     begin = np.zeros(discriminant.size) if start is None else start
     newton = discriminant.size <= LARGEST and not l1.any()
-    at, iterations = minimise(smooth, begin, l1, done, max_iterations, inverse_at if newton else None)
-    converged = done(at)
+    last, iterations = minimise(smooth, begin, l1, done, max_iterations, inverse if newton else None)
+    converged = done(last)
     status = "converged" if converged else "iteration limit" if iterations >= max_iterations else "stalled"
-    return LearnedWeights(at.w, None, at.value, gaps[-1], status, iterations)
+    return LearnedWeights(last.w, None, last.value, gaps[-1], status, iterations)
 
 
 def _inverse_of_blocks(discriminant: Discriminant, curve: Array) -> Inverse:
     """Return the inverse of a curvature that is block-diagonal by species."""
     species, k = discriminant.forest.size, discriminant.n_features
-    at = np.arange(species)
-    blocks = _inverse(curve.reshape(species, k, species, k)[at, :, at])
+    index = np.arange(species)
+    blocks = _inverse(curve.reshape(species, k, species, k)[index, :, index])
     return lambda vector: np.matmul(blocks, vector.reshape(species, k, 1)).ravel()
 
 
@@ -116,32 +116,32 @@ def squared_errors(
 
 
 def _add_traits(discriminant: Discriminant, covariance: Array, out: Array) -> None:
-    """Replace the variances of species' own parts by those of their weights, with what traits add."""
+    """Replace the variances of the specific weights `b` by the variances of the total weights, including traits."""
     d, traits = discriminant, discriminant.traits
     if traits is None:
         return
     nodes, species = d.split(out)[0], np.arange(d.forest.size)
     for row, k in enumerate(d.crossed):
-        own = species * d.n_features + k
-        shared = d.own_size + row * traits.shape[1] + np.arange(traits.shape[1])
-        mixed = np.sum(traits * covariance[np.ix_(own, shared)], axis=1)
+        rows = species * d.n_features + k
+        shared = d.n_unshared + row * traits.shape[1] + np.arange(traits.shape[1])
+        mixed = np.sum(traits * covariance[np.ix_(rows, shared)], axis=1)
         common = np.sum((traits @ covariance[np.ix_(shared, shared)]) * traits, axis=1)
-        nodes[:, k] = covariance[own, own] + 2.0 * mixed + common
+        nodes[:, k] = covariance[rows, rows] + 2.0 * mixed + common
     d.corner(out)[:] = d.corner(np.diag(covariance))
 
 
-def duality_gap(at: Details, l1: Array, l2: Array) -> float:
+def duality_gap(point: Details, l1: Array, l2: Array) -> float:
     """Return the duality gap, in nats."""
     boxed = l2 <= 0
-    size = np.abs(at.gradient)
+    size = np.abs(point.gradient)
     excess = np.where(boxed & (size > l1), 1.0 - l1 / np.maximum(size, 1e-300), 0.0)
     t = float(excess.max(initial=0.0))
-    entropy = at.entropy if t == 0.0 else _mixed_entropy(at.site_losses, at.entropy, t)
+    entropy = point.entropy if t == 0.0 else _mixed_entropy(point.site_losses, point.entropy, t)
     over = np.maximum((1.0 - t) * size - l1, 0.0)[~boxed]
     potential = float(np.sum(over**2 / (2.0 * l2[~boxed])))
-    penalty = float(l1 @ np.abs(at.weights) + 0.5 * (l2 @ at.weights**2))
-    rounding = at.rounding + 8.0 * EPS * (penalty + potential)
-    return float(at.site_losses.sum()) + penalty - (entropy - potential) + rounding
+    penalty = float(l1 @ np.abs(point.weights) + 0.5 * (l2 @ point.weights**2))
+    rounding = point.rounding + 8.0 * EPS * (penalty + potential)
+    return float(point.site_losses.sum()) + penalty - (entropy - potential) + rounding
 
 
 def _mixed_entropy(site_losses: Array, entropy: float, t: float) -> float:
@@ -149,7 +149,7 @@ def _mixed_entropy(site_losses: Array, entropy: float, t: float) -> float:
     if t >= 1.0:
         return 0.0
     p = np.exp(-site_losses)
-    rest = entropy - float(p @ site_losses)  # the labelings other than the site's own
+    rest = entropy - float(p @ site_losses)  # the labellings other than the true one
     share = (1.0 - t) * p + t
     others = (1.0 - t) * rest - (1.0 - t) * np.log1p(-t) * float(np.sum(1.0 - p))
     return float(others - share @ np.log(share))

@@ -35,10 +35,10 @@ class LearnedWeights:
     """
 
     weights: Array  # posterior means; for a CRF the estimates
-    variance: Array | None  # posterior variances; for a CRF the squared standard errors, if asked for
+    variance: Array | None  # posterior variances, squared standard errors of a CRF, or None
     objective: float
     gap: float
     status: str
     iterations: int
     eta: Array | None = None  # `η = Σ α_i(y) Δf_i(y)` of Zhu & Xing 2009, Theorem 3
-    dual: Dual | None = None  # where the dual ended, to start another fit from
+    dual: Dual | None = None  # the final dual point, as a start for another fit

@@ -30,14 +30,14 @@ class MarginSolution:
     """Weights, the dual point, and the gap between the two problems."""
 
     weights: Array
-    eta: Array  # of the dual point; at the optimum `w = Ση`
+    eta: Array  # η of the dual point; at the optimum `w = Ση`
     dual: Dual
     slack: float  # `Σ_i ξ_i`
     loss: float  # `C Σ_i E[Δℓ_i]` of the dual point
     primal: float
-    objective: float  # of the dual
-    gap: float  # `(primal − dual) / (C · known labels)`: what is missing to the optimum, in wrong labels per label
-    steps: int  # of Newton's method
+    objective: float  # value of the dual
+    gap: float  # `(primal − dual) / (C · observed labels)`: distance to the optimum, in wrong labels per label
+    steps: int  # steps of Newton's method
     status: str  # "converged" or "iteration limit"
 
 
@@ -101,10 +101,10 @@ class MarginProblem:
     @cached_property
     def sizes(self) -> Array:
         """Return the largest absolute factor of each weight, summed over sites."""
-        known = (self.sites.labels >= 0).astype(np.float64)
+        observed = (self.sites.labels >= 0).astype(np.float64)
         first, second = self.discriminant.forest.edges.T
-        of_edges = (known[:, first] * known[:, second]).sum(axis=0)
-        return np.concatenate([(known.T @ np.abs(self.sites.x)).ravel(), of_edges])
+        of_edges = (observed[:, first] * observed[:, second]).sum(axis=0)
+        return np.concatenate([(observed.T @ np.abs(self.sites.x)).ravel(), of_edges])
 
     def _primal(self, weights: Array, slack: float) -> float:
         return 0.5 * float(weights @ (weights / self.variance)) + self.c * slack

@@ -1,9 +1,9 @@
-"""Penalties of max-margin models that shrink small weights: what the learner minimises, and what proves its optimum.
+"""Penalties of max-margin models that shrink small weights, with their conjugates for the duality gap.
 
-Those of Laplace MEDN are sums `R(w) = Σ_k r_k(w_k)` that are convex in `w_k` and concave in `w_k²`. So the quadratic
-that touches one at the present weights lies above it, and is the penalty of an M³N whose prior has the variance
-`Σ_kk = w_k / r_k'(w_k)`: round after round of M³N problems lowers `R(w) + C Σ_i ξ_i`, to its optimum. The conjugate
-`R*` gives the dual, `max_α Σ_i E_α[Δℓ_i] − R*(η)`, in whose domain every `|η_k|` is below a limit.
+The penalties of Laplace MEDN are sums `R(w) = Σ_k r_k(w_k)`, convex in `w_k` and concave in `w_k²`. So the quadratic
+that is tangent at the current weights is an upper bound. It is the penalty of an M³N whose prior has the variance `Σ_kk
+= w_k / r_k'(w_k)`. Repeated M³N problems decrease `R(w) + C Σ_i ξ_i` to its optimum. The conjugate `R*` gives the dual,
+`max_α Σ_i E_α[Δℓ_i] − R*(η)`, in whose domain every `|η_k|` is below a limit.
 """
 
 import math
@@ -13,7 +13,7 @@ import numpy as np
 
 from sdm.types import Array
 
-MOST_INSIDE = 0.1  # of the dual's domain of L1-M³N
+MOST_INSIDE = 0.1  # largest share by which η stays inside the dual's domain of L1-M³N
 
 
 @dataclass(frozen=True)

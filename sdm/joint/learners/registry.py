@@ -18,17 +18,17 @@ from sdm.types import Array, Numbers
 
 LEARNERS = ("crf-l2", "crf-l1", "m3n", "l1-m3n", "laplace")
 
-# A bias is a prevalence, not an effect: its prior is this much wider than that of the other weights of a max-margin
-# model; in a CRF it has this penalty, whatever C is, so that a species without a presence has a finite one.
+# The bias represents prevalence, not an effect. In a max-margin model its prior is wider by this factor. In a CRF it
+# has this penalty, independent of C, so that species without presences have a finite bias.
 BIAS_SCALE, BIAS_PENALTY = 10.0, 1e-4
-C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # to try, from strong regularisation to weak
+C_PATH = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # candidates, from strong regularisation to weak
 
-C_FIRST = C_PATH.index(0.1)  # where a CRF begins: stronger regularisation is tried if it is best
+C_FIRST = C_PATH.index(0.1)  # the first candidate of a CRF: stronger regularisation is tried if this one is best
 
-# To try: 8 of the λ between 1 and 268 of Zhu & Xing 2009, §7.1.1.
+# Candidates: 8 of the λ between 1 and 268 of Zhu & Xing 2009, §7.1.1.
 LAMBDA_RANGE = (1.0, 9.0, 25.0, 49.0, 81.0, 121.0, 196.0, 268.0)
-NATS, WRONG = 1e-4, 1e-3  # the largest gap by default, per species and site, of a CRF and of a max-margin model
-SAME = 0.02  # a posterior variance that differs by less from that of a weight of zero repeats the prior
+NATS, WRONG = 1e-4, 1e-3  # default tolerances per species and site, for a CRF and for a max-margin model
+SAME = 0.02  # smallest relative difference of a posterior variance from the variance of a zero weight
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Learner:
     """A learner with its settings."""
 
     name: str  # one of LEARNERS
-    c: float = 1.0  # penalty on the slack; that on a CRF's weights is 1/C
+    c: float = 1.0  # penalty on the slack; a CRF's weights have the penalty 1/C
     lam: float = 25.0  # λ of the Laplace prior
-    method: str = "variational"  # of Laplace MEDN: "variational" or "exact"
-    rounds: int | None = None  # of Algorithm 1 of Zhu & Xing 2009; None: until the gap is small enough
-    tolerance: float | None = None  # largest duality gap to accept, in the learner's loss per site
+    method: str = "variational"  # posterior of Laplace MEDN: "variational" or "exact"
+    rounds: int | None = None  # rounds of Algorithm 1 of Zhu & Xing 2009; None: up to the tolerance
+    tolerance: float | None = None  # largest accepted duality gap, in the learner's loss per site
     max_iterations: int = 300
 
     @property
@@ -116,12 +116,12 @@ class Learner:
             return None
         wide, weights = np.where(bias, BIAS_SCALE, 1.0), solution.weights
         if self.name == "m3n":
-            away = 0.5 * float(np.sum(weights**2 / wide))
+            kl = 0.5 * float(np.sum(weights**2 / wide))
         elif self.method == "exact":
-            away = divergence(weights, self.lam / wide)
+            kl = divergence(weights, self.lam / wide)
         else:
-            away = gaussian_divergence(weights, solution.variance, self.lam / wide)
-        return pac_bayes(discriminant, sites, weights, away)
+            kl = gaussian_divergence(weights, solution.variance, self.lam / wide)
+        return pac_bayes(discriminant, sites, weights, kl)
 
     def _variance_at_zero(self, scale: Array) -> Array:
         """Return the posterior variance of weights with mean zero, which the sites do not inform."""

@@ -20,11 +20,11 @@ from sdm.types import Array
 
 METHODS = ("variational", "exact")
 MOST_ROUNDS = 200
-WITHIN = 0.5  # of the gap that is to be reached: the gap of a round
-MOST_WEIGHTS = 5000  # of L1-M³N, which needs a square matrix of them
+WITHIN = 0.5  # tolerance of a round, relative to the tolerance of the fit
+MOST_WEIGHTS = 5000  # limit of L1-M³N, which needs a square matrix of the weights
 HALF = 0.5  # the penalty of L1-M³N on a weight of one
-SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # of the dual's domain that η may reach
-IDLE = 0.99  # of the largest slope of the blurred penalty: a weight with less is zero but for the blur
+SHARES = np.array([1.0 - 1e-12, 0.9999, 0.999, 0.99, 0.97, 0.9])  # shares of the dual's domain that η may reach
+IDLE = 0.99  # weights with a smaller share of the largest slope of the blurred penalty are zero up to the blur
 
 
 class Limits(NamedTuple):
@@ -97,16 +97,16 @@ def fit_l1_m3n(
     weights = np.zeros(discriminant.size) if start is None or start.weights is None else start.weights
     primal, dual, eta = penalty.value(weights) + c * problem.slack(weights), None, np.zeros(weights.size)
     smoothed = SmoothedMargin(discriminant, sites, c, penalty)
-    bound, steps = 0.0, 0  # that of labels which are all right, where η is 0
+    bound, steps = 0.0, 0  # the bound at the true labels, where η is 0
 
     def gap_with(point: Point) -> float:
         nonlocal primal, weights, bound, dual, eta, steps
         steps += 1
-        there = Dual(point.marginals.nodes, point.marginals.edges)
-        slope = there.eta(discriminant, sites, c)
+        candidate = Dual(point.marginals.nodes, point.marginals.edges)
+        slope = candidate.eta(discriminant, sites, c)
         share = min(1.0, 1.0 / float(np.max(problem.largest(slope) / penalty.slope, initial=1e-300)))
-        if share * problem.wrong(there) > bound:
-            bound, dual, eta = share * problem.wrong(there), there, share * slope
+        if share * problem.wrong(candidate) > bound:
+            bound, dual, eta = share * problem.wrong(candidate), candidate, share * slope
         pull = np.abs(smoothed.penalty.smooth(point.weights)[1]) / penalty.slope
         sparse = np.where(pull < IDLE * pull.max(), 0.0, point.weights)
         for tried in (point.weights, sparse):
@@ -146,10 +146,10 @@ def shrink(
         if gap <= tolerance:
             break
         variance = prior.variance(solution.weights)
-        room *= WITHIN if solution.steps == 0 else 1.0  # the round before is too rough to go on from
+        room *= WITHIN if solution.steps == 0 else 1.0  # the previous round is too inaccurate to continue from
     status = "converged" if gap <= tolerance else "iteration limit"
     weights = solution.weights
-    eta = weights / prior.variance(weights)  # the slope of R
+    eta = weights / prior.variance(weights)  # the gradient of R
     return LearnedWeights(weights, prior.posterior(weights), primal, gap, status, iterations, eta, dual)
 
 

@@ -21,17 +21,18 @@ from sdm.maxent.solvers.descent import ARMIJO, backtrack
 from sdm.maxent.solvers.newton_cg import conjugate_gradients
 from sdm.types import Array
 
-LARGEST = 1000  # weights, for a square matrix of them
-DIFFERENCE = 1e-4  # of μ: the change of a score over which the gradient is compared
-START, FALL, LEAST = 0.3, 0.65, 1e-9  # of μ, in wrong labels
-COARSER = 4.0  # times a gap that rounding does not allow: the next one to look for
-MOST = 10.0  # wrong labels per label: no gap is as large
-SHARE = 0.7  # of the gap that is to be reached, for the smoothing
-BLUR = 0.15  # of the smoothing's gap, twice: for the smooth form of a penalty that is not
-NEAR = 0.3  # what a Newton step may gain, as a share of the smoothing's gap, before μ falls
-DONE, FALLING = 1e-4, 0.5  # at the last μ: a gain of this share, and of this share of the one before, is rounding
+LARGEST = 1000  # largest number of weights for a square matrix
+DIFFERENCE = 1e-4  # change of a score, relative to μ, in differences of gradients
+START, FALL, LEAST = 0.3, 0.65, 1e-9  # values of μ, in wrong labels
+COARSER = 4.0  # factor of the tolerance if rounding prevents it
+MOST = 10.0  # wrong labels per label: larger than any gap
+SHARE = 0.7  # share of the tolerance for the smoothing
+BLUR = 0.15  # share of the smoothing's gap for the smooth form of a penalty, twice
+NEAR = 0.3  # largest gain of a Newton step, relative to the smoothing's gap, before μ decreases
+# at the last μ, gains below these shares (of the gap, and of the previous gain) are rounding errors
+DONE, FALLING = 1e-4, 0.5
 HALVINGS, ROUNDING = 30, 1e-11
-FLAT = 1e-12  # of the trace: added to the curvature, which may be zero in some direction
+FLAT = 1e-12  # share of the trace added to the curvature, which may be singular
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Point:
 
 
 SmoothPenalty = Quadratic | AbsoluteValues
-"""A penalty on the weights with two derivatives."""
+"""A twice differentiable penalty on the weights."""
 
 
 class SmoothedMargin:
@@ -55,7 +56,7 @@ class SmoothedMargin:
         self.discriminant, self.sites, self.c, self.penalty = discriminant, sites, c, penalty
         self.states = sites.states
         self.labels = int(np.count_nonzero(sites.labels >= 0))
-        self.wrong = 1.0 - 2.0 * (sites.labels > 0)  # what a label of 1 adds to the number of wrong labels
+        self.wrong = 1.0 - 2.0 * (sites.labels > 0)  # change of the number of wrong labels by a label of 1
         self.present = float((sites.labels > 0).sum())
         self.largest = float(np.abs(sites.x).max())
         self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
@@ -70,37 +71,37 @@ class SmoothedMargin:
         moments = d.moments(x, fitted.nodes, fitted.edges, self.states)
         return Point(weights, fitted, value + self.c * slack, gradient + self.c * (moments - self.truth))
 
-    def newton(self, at: Point, mu: float) -> Array:
+    def newton(self, point: Point, mu: float) -> Array:
         """Return the Newton direction."""
-        bend = self.penalty.smooth(at.weights)[2]
-        if at.weights.size > LARGEST:
-            return self._by_conjugate_gradients(at, mu, bend)
-        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, at.marginals)
+        bend = self.penalty.smooth(point.weights)[2]
+        if point.weights.size > LARGEST:
+            return self._by_conjugate_gradients(point, mu, bend)
+        hessian = (self.c / mu) * curvature(self.discriminant, self.sites, point.marginals)
         hessian[np.diag_indices_from(hessian)] += bend + FLAT * np.trace(hessian)
-        return np.asarray(np.linalg.solve(hessian, -at.gradient), dtype=np.float64)
+        return np.asarray(np.linalg.solve(hessian, -point.gradient), dtype=np.float64)
 
-    def _by_conjugate_gradients(self, at: Point, mu: float, bend: Array) -> Array:
+    def _by_conjugate_gradients(self, point: Point, mu: float, bend: Array) -> Array:
         """Return the Newton direction without a matrix."""
-        diagonal = (self.c / mu) * variances(self.discriminant, self.sites, at.marginals) + bend
+        diagonal = (self.c / mu) * variances(self.discriminant, self.sites, point.marginals) + bend
         diagonal += FLAT * diagonal.sum()
 
         def product(v: Array) -> Array:
             size = DIFFERENCE * mu / max(float(np.abs(v).max()) * self.largest, 1e-300)
-            ahead, behind = (self.at(at.weights + sign * size * v, mu).gradient for sign in (1.0, -1.0))
+            ahead, behind = (self.at(point.weights + sign * size * v, mu).gradient for sign in (1.0, -1.0))
             return (ahead - behind) / (2.0 * size)
 
-        return conjugate_gradients(product, -at.gradient, lambda r: r / diagonal, exact=False)
+        return conjugate_gradients(product, -point.gradient, lambda r: r / diagonal, exact=False)
 
-    def search(self, at: Point, direction: Array, mu: float) -> Point | None:
+    def search(self, point: Point, direction: Array, mu: float) -> Point | None:
         """Halve the step until the value decreases enough, else return None."""
-        slope = float(at.gradient @ direction)
+        slope = float(point.gradient @ direction)
 
         def enough(new: Point, length: float) -> bool:
             flatter = abs(float(new.gradient @ direction)) <= -slope
-            return new.value <= at.value + (ROUNDING * abs(at.value) if flatter else ARMIJO * length * slope)
+            return new.value <= point.value + (ROUNDING * abs(point.value) if flatter else ARMIJO * length * slope)
 
-        found = backtrack(lambda length: self.at(at.weights + length * direction, mu), enough, HALVINGS)
-        return None if found is None else found[0]
+        step = backtrack(lambda length: self.at(point.weights + length * direction, mu), enough, HALVINGS)
+        return None if step is None else step[0]
 
 
 def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: float) -> Iterator[Point]:
@@ -113,23 +114,23 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
     mu = float(np.clip(10.0 * gap, LEAST, START))
     cost, last = problem.c * mu * problem.labels, np.inf
     problem.penalty = problem.penalty.blurred(cost, weights)
-    at = problem.at(weights, mu)
+    point = problem.at(weights, mu)
     while mu >= LEAST:
-        direction = problem.newton(at, mu)
-        decrement = -0.5 * float(at.gradient @ direction)
-        new = problem.search(at, direction, mu)
+        direction = problem.newton(point, mu)
+        decrement = -0.5 * float(point.gradient @ direction)
+        new = problem.search(point, direction, mu)
         if new is not None:
             yield new
-            at = new
-        smoothing = problem.c * mu * _entropy(problem, at, mu)
+            point = new
+        smoothing = problem.c * mu * _entropy(problem, point, mu)
         if max(smoothing, cost) <= goal:
             if new is None or FALLING * last < decrement <= DONE * smoothing:
                 return
         elif new is None or decrement <= NEAR * max(smoothing, BLUR * goal):
             mu *= float(np.clip(goal / max(smoothing, 1e-300), FALL, 0.8))
             cost = BLUR * max(smoothing, goal)
-            problem.penalty = problem.penalty.blurred(cost, at.weights)
-            at, decrement = problem.at(at.weights, mu), np.inf
+            problem.penalty = problem.penalty.blurred(cost, point.weights)
+            point, decrement = problem.at(point.weights, mu), np.inf
         last = decrement
 
 
@@ -154,10 +155,10 @@ def approach(
         tolerance = gap = COARSER * max(tolerance, LEAST)
 
 
-def _entropy(problem: SmoothedMargin, at: Point, mu: float) -> float:
+def _entropy(problem: SmoothedMargin, point: Point, mu: float) -> float:
     """Return the entropies of the sites' distributions, summed: `Σ ln Z` minus the expected scores."""
     d = problem.discriminant
-    moments = d.moments(problem.sites.x, at.marginals.nodes, at.marginals.edges, problem.states)
-    known = problem.states >= 0
-    scores = float(at.weights @ moments) + float((problem.wrong * at.marginals.nodes)[known].sum())
-    return max(float(at.marginals.log_partition.sum()) - scores / mu, 0.0)
+    moments = d.moments(problem.sites.x, point.marginals.nodes, point.marginals.edges, problem.states)
+    free = problem.states >= 0
+    scores = float(point.weights @ moments) + float((problem.wrong * point.marginals.nodes)[free].sum())
+    return max(float(point.marginals.log_partition.sum()) - scores / mu, 0.0)

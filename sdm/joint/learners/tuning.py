@@ -114,8 +114,8 @@ def choose_regularization(
 
 def hamming(labels: NDArray[np.int8], predicted: NDArray[np.integer]) -> float:
     """Return the share of observed labels with a wrong prediction."""
-    known = labels >= 0
-    return float(np.mean(labels[known] != predicted[known])) if known.any() else 0.0
+    observed = labels >= 0
+    return float(np.mean(labels[observed] != predicted[observed])) if observed.any() else 0.0
 
 
 def choose_spread(trials: Trials, learner: Learner, levels: Levels, patience: int) -> tuple[float, list[Row]]:
@@ -126,9 +126,9 @@ def choose_spread(trials: Trials, learner: Learner, levels: Levels, patience: in
     tried: list[Row] = []
     best = 0
     for spread in SPREADS:
-        beside = levels.beside(trials.sites, spread, learner.c)
-        at_spread = replace(trials, sites=beside, title=f"{trials.title}, random spread {spread:g}")
-        _, (row,) = choose_regularization(at_spread, learner, [(learner.c, learner.lam)])
+        augmented = levels.augment(trials.sites, spread, learner.c)
+        spread_trials = replace(trials, sites=augmented, title=f"{trials.title}, random spread {spread:g}")
+        _, (row,) = choose_regularization(spread_trials, learner, [(learner.c, learner.lam)])
         tried.append({**row, "random spread": spread})
         best = int(np.argmin([row["loss"] for row in tried]))
         if len(tried) - 1 - best >= patience:

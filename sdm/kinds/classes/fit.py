@@ -130,8 +130,8 @@ def measure_class_model(
         if one is not None
     }
     out = None if assessed.validation is None else assessed.validation.out_of_fold
-    if out is not None and out.known.any():
-        known = out.known
+    if out is not None and out.held_out.any():
+        known = out.held_out
         measures["cross-validation"] = measure_classes(out.p[:, known], out.targets[:, known], out.constant[:, known])
         rows = assessed.validation.rows if assessed.validation else []
         notes += [f"fold {row['fold']}: {row['status']}" for row in rows if row["status"] != CONVERGED]
@@ -187,9 +187,9 @@ def _measure_presence(
     """Add the measures of presence against absence at the best test data, and the curves of presence."""
     fit = result.fit
     kind, sample = ("training", fit.table) if fit.test is None else ("test", fit.test)
-    if fit.test is None and out is not None and out.known.any():
-        kind, values = "cross-validation", out.p[presence.c][out.known]
-        there = out.targets[presence.c][out.known] >= 0.5
+    if fit.test is None and out is not None and out.held_out.any():
+        kind, values = "cross-validation", out.p[presence.c][out.held_out]
+        there = out.targets[presence.c][out.held_out] >= 0.5
     else:
         values, there = presence.predict(sample.values), _present(presence, sample)
     if there.any() and not there.all():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sdm.assess.measures.community import best_cutoffs, marginal_loss, measure_community, species_auc, species_tss
+from sdm.assess.measures.community import best_thresholds, marginal_loss, measure_community, species_auc, species_tss
 from sdm.assess.variables.variogram import Autocorrelation
 from sdm.joint.inference import States
 from sdm.models.community import FittedJoint
@@ -55,7 +55,7 @@ def at_training(
 ) -> dict[str, list[float]]:
     """Return the statistics of the training sites: prevalences, and the thresholds with the largest TSS."""
     shares = [float(np.mean(known[known >= 0])) for known in labels.T]
-    return {"shares": shares, "cutoffs": best_cutoffs(labels, model.predict_proba(values, levels=levels)).tolist()}
+    return {"shares": shares, "cutoffs": best_thresholds(labels, model.predict_proba(values, levels=levels)).tolist()}
 
 
 def measure(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sdm.assess.axes import RELATIVES, axis_profiles, known_sites, own_shares
+from sdm.assess.axes import RELATIVES, axis_profiles, reference_sites, specific_shares
 from sdm.assess.profiles import Profile
 from sdm.kinds.model_task import Artefact
 from sdm.maps.several import MOST_AXES
@@ -43,7 +43,7 @@ def axis_rows(model: GroupModel) -> list[Row]:
 
 def species_axis_rows(model: GroupModel) -> list[Row]:
     """Return one row per species: its records, shared and species-specific variance, and slopes along the axes."""
-    own = own_shares(model)
+    own = specific_shares(model)
     return [
         {
             "species": name,
@@ -91,7 +91,7 @@ def strength_rows(meta: Numbers) -> list[Row]:
 
 def site_rows(model: GroupModel, axes: int) -> list[Row]:
     """Return (some of) the sites with their environment and their scores on the first axes."""
-    sites = known_sites(model)
+    sites = reference_sites(model)
     if sites is None or not model.rank:
         return []
     scores = model.axis_scores(list(sites.T))[:axes]

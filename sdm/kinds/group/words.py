@@ -1,6 +1,6 @@
 """Terminal text of a group of species on shared axes."""
 
-from sdm.assess.axes import RELATIVES, own_shares
+from sdm.assess.axes import RELATIVES, specific_shares
 from sdm.kinds.terminal import CERTIFICATE, FACT, Rows, terminal_lines
 from sdm.models.group import GroupModel
 
@@ -59,7 +59,7 @@ def _axis_lines(model: GroupModel) -> list[str]:
 
 
 def _species_lines(model: GroupModel, most: int) -> list[str]:
-    shared = 1.0 - own_shares(model)
+    shared = 1.0 - specific_shares(model)
     wide = max(map(len, model.species[:most]), default=0)
     out = ["species (records, shared part of the response; most similar species)"]
     for s, name in enumerate(model.species[:most]):

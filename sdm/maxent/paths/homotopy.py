@@ -24,7 +24,7 @@ from sdm.types import Array
 
 Signs = NDArray[np.int8]
 
-SAME = 1e-12  # breakpoints nearer to each other than this part of ν are one: what is between them is rounding
+SAME = 1e-12  # relative distance below which breakpoints are equal up to rounding
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class RelaxationPath:
     atoms: Atoms
     nu: Array = field(repr=False)
     mu: Array = field(repr=False)
-    atom: NDArray[np.int64] = field(repr=False)  # which atom moves
+    atom: NDArray[np.int64] = field(repr=False)  # the atom that moves
     step: Signs = field(repr=False)  # 1 up (from I₋ to I₀ or from I₀ to I₊), −1 down
     slope: float  # of μ(ν) after the last move
 
@@ -105,10 +105,10 @@ class RelaxationPath:
 
     def mu_at(self, nu: ArrayLike) -> Array:
         """Return μ(ν), with linear extrapolation beyond the last breakpoint."""
-        at = np.asarray(nu, dtype=np.float64)
+        x = np.asarray(nu, dtype=np.float64)
         knots, values = self.knots
-        beyond = np.maximum(at - knots[-1], 0.0)
-        return np.asarray(np.interp(at, knots, values) + self.slope * beyond)
+        beyond = np.maximum(x - knots[-1], 0.0)
+        return np.asarray(np.interp(x, knots, values) + self.slope * beyond)
 
     def signs(self, nu: float) -> Signs:
         """Return each atom's set after all moves up to ν: −1, 0 or 1 for I₋, I₀ or I₊."""
@@ -191,19 +191,19 @@ def _slope(sums: Array, counts: NDArray[np.int64], nu: Array, mu: Array) -> floa
 
 def _settle(path: RelaxationPath, sums: Array, counts: NDArray[np.int64]) -> RelaxationPath:
     """Add the final moves of atoms on a border: all of I₀ at ν∞, or atoms that follow the border and never cross it."""
-    left = np.flatnonzero(path.signs(np.inf) == 0)
-    if not path.nu.size or not left.size:
+    remaining = np.flatnonzero(path.signs(np.inf) == 0)
+    if not path.nu.size or not remaining.size:
         return path
     atoms, big_m, big_u = path.atoms, sums[0] + sums[1], sums[2] + sums[3]
-    on = left
+    on_border = remaining
     if not ended(sums, counts):
-        u, q = atoms.u[left], atoms.q[left]
+        u, q = atoms.u[remaining], atoms.q[remaining]
         parallel = np.abs(path.slope * u - q) <= 1e-14 * q
-        on = left[parallel & (np.abs(np.abs(u * big_m / big_u) - 1.0) <= BORDER)]
-    step = np.full(on.size, -np.sign(big_m), dtype=np.int8)
-    nu, mu = (np.append(values, np.full(on.size, values[-1])) for values in (path.nu, path.mu))
-    slope = path.slope if on.size < left.size else float(mu[-1] / nu[-1])
-    return RelaxationPath(atoms, nu, mu, np.append(path.atom, on), np.append(path.step, step), slope)
+        on_border = remaining[parallel & (np.abs(np.abs(u * big_m / big_u) - 1.0) <= BORDER)]
+    step = np.full(on_border.size, -np.sign(big_m), dtype=np.int8)
+    nu, mu = (np.append(values, np.full(on_border.size, values[-1])) for values in (path.nu, path.mu))
+    slope = path.slope if on_border.size < remaining.size else float(mu[-1] / nu[-1])
+    return RelaxationPath(atoms, nu, mu, np.append(path.atom, on_border), np.append(path.step, step), slope)
 
 
 def solution_near(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> Relaxation:
@@ -216,7 +216,7 @@ def solution_near(atoms: Atoms, nu: float, mu_at: Callable[[float], float]) -> R
     if nu == 0.0 or np.isinf(nu):
         p = atoms.u if nu == 0.0 else atoms.q
         return Relaxation(nu, nu, p.copy(), np.zeros(atoms.n, dtype=np.int8))
-    mu = _mend(atoms.u, atoms.q, atoms.m, nu, mu_at(nu))
+    mu = _correct(atoms.u, atoms.q, atoms.m, nu, mu_at(nu))
     z = mu * atoms.u - nu * atoms.q
     sign = ((z >= 1.0).astype(np.int8) - (z <= -1.0)).astype(np.int8)
     return Relaxation(nu, mu, np.clip(mu * atoms.u / nu, atoms.q - 1.0 / nu, atoms.q + 1.0 / nu), sign)
@@ -229,8 +229,8 @@ def _balance(u: Array, q: Array, m: Array, nu: float, mu: float) -> tuple[float,
     return fsum(m * np.clip(z, -1.0, 1.0)), float(m[inside] @ u[inside])
 
 
-def _mend(u: Array, q: Array, m: Array, nu: float, mu: float) -> float:
-    """Return the μ near the one given at which G(ν, μ) is zero but for rounding, by Newton's method."""
+def _correct(u: Array, q: Array, m: Array, nu: float, mu: float) -> float:
+    """Return the μ near the given one where G(ν, μ) is zero up to rounding, by Newton's method."""
     value, slope = _balance(u, q, m, nu, mu)
     for _ in range(20):
         if value == 0.0 or slope == 0.0:

@@ -27,9 +27,9 @@ from sdm.maxent.solution import CONVERGED
 from sdm.maxent.solvers.newton import solve_newton
 from sdm.types import Array
 
-SHARE = 0.25  # of ε for each fit's own gap; the rest is for the way between fits
-AIM = 0.8  # of what is left, to aim at: a step that turns out too long costs one more fit
-SHORTEST = 1e-4  # of the multiplier: fits are not put nearer to each other than this
+SHARE = 0.25  # share of ε for the gap of each fit; the rest is for the gap between fits
+AIM = 0.8  # share of the remaining gap to aim at, because a step that is too long costs another fit
+SHORTEST = 1e-4  # smallest relative distance of two fits
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Knot:
     multiplier: float
     weights: Array = field(repr=False)
     objective: float  # F_t(λ); the regularised gain is its negative
-    gap: float  # proved bound on the distance from the optimum at this multiplier
+    gap: float  # certified bound on the distance from the optimum at this multiplier
     penalty: float  # Σ β|λ| at multiplier one, the slope of the objective in the multiplier
     tau: float  # normaliser of the fitted distribution
     iterations: int
@@ -69,8 +69,8 @@ class Knot:
 class CertifiedPath:
     """Fits from the empty model down, with bounds for every multiplier between them."""
 
-    knots: tuple[Knot, ...]  # falling; the first has no weight, and is the optimum for every larger multiplier too
-    epsilon: float  # the gap that was asked for
+    knots: tuple[Knot, ...]  # falling; the first has no weight, and is the optimum for every larger multiplier
+    epsilon: float  # the requested gap
 
     @property
     def multipliers(self) -> Array:
@@ -132,9 +132,9 @@ def follow_path(
 
     def fit(multiplier: float, start: Knot) -> Knot:
         problem = first.over(features, L1(multiplier * first.penalty.beta), first.mu)
-        found = solve_newton(problem, start=start.weights, tolerance=SHARE * epsilon, max_iterations=max_iterations)
-        penalty, proof = first.cost(found.weights), (found.tau, found.iterations, found.status)
-        return Knot(multiplier, found.weights, found.objective, found.gap, penalty, *proof)
+        solution = solve_newton(problem, start=start.weights, tolerance=SHARE * epsilon, max_iterations=max_iterations)
+        penalty, proof = first.cost(solution.weights), (solution.tau, solution.iterations, solution.status)
+        return Knot(multiplier, solution.weights, solution.objective, solution.gap, penalty, *proof)
 
     path = [_empty_model(first)]
     curvature = 0.0
@@ -144,7 +144,7 @@ def follow_path(
         if curvature > 0.0:
             step = float(np.sqrt(4 * AIM * (1 - SHARE) * epsilon / curvature))
         target = max(last.multiplier - step, 0.3 * last.multiplier)
-        if target - smallest < 0.3 * step:  # no crumb of a step at the end
+        if target - smallest < 0.3 * step:  # avoid a tiny last step
             target = smallest
         ahead = [fit(target, last)]
         while ahead:

@@ -16,12 +16,12 @@ from sdm._jit import jit
 
 SUMS = 8  # M, U, Q and the multiplicity of I₀, each followed by its remainder
 
-# A denominator below this part of its two terms is rounding: the atom runs along with μ(ν) and crosses nothing.
+# A denominator below this share of its two terms is a rounding error: the atom is parallel to μ(ν) and never crosses.
 PARALLEL = 1e-15
-BORDER = 1e-12  # an atom this near to its border, running along with it, is on it
+BORDER = 1e-12  # largest distance of parallel atoms on a border
 
-DONE, FULL = 0, 1  # what a chunk of tracking returns: ended, or out of room
-NONE = -1  # in place of an atom: there is none left to move
+DONE, FULL = 0, 1  # status of a chunk: finished, or arrays full
+NONE = -1  # no atom is left to move
 
 
 @jit
@@ -109,11 +109,11 @@ def _next(u, q, sign, sums, nu, mu):  # type: ignore[no-untyped-def]
     big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
     best, best_step, best_upper, best_nu = NONE, 0, False, np.inf
     for j in range(u.size):
-        at, step = _crossing(u[j], q[j], sign[j], big_m, big_u, big_q)
+        crossing, step = _crossing(u[j], q[j], sign[j], big_m, big_u, big_q)
         if step != 0:
-            at, upper = max(at, nu), sign[j] > 0 or (sign[j] == 0 and step > 0)
-            if at < best_nu or (at == best_nu and upper and not best_upper):
-                best, best_step, best_upper, best_nu = j, step, upper, at
+            crossing, upper = max(crossing, nu), sign[j] > 0 or (sign[j] == 0 and step > 0)
+            if crossing < best_nu or (crossing == best_nu and upper and not best_upper):
+                best, best_step, best_upper, best_nu = j, step, upper, crossing
     if best != NONE and best_nu > nu:
         mu = max(mu, _height(u[best], q[best], 1.0 if best_upper else -1.0, best_nu, big_m, big_u, big_q))
     return best, best_step, best_nu, mu
@@ -142,18 +142,18 @@ def track_uniform(u, q, m, sign, sums, counts, nu_out, mu_out, atom_out, step_ou
     k = 0
     while not ended(sums, counts):
         big_m, big_u, big_q = sums[0] + sums[1], sums[2] + sums[3], sums[4] + sums[5]
-        at_top, step_top = _crossing(u[top], q[top], 0, big_m, big_u, big_q)
-        at_bottom, step_bottom = _crossing(u[bottom], q[bottom], 0, big_m, big_u, big_q)
+        nu_top, step_top = _crossing(u[top], q[top], 0, big_m, big_u, big_q)
+        nu_bottom, step_bottom = _crossing(u[bottom], q[bottom], 0, big_m, big_u, big_q)
         if step_top >= 0 and step_bottom <= 0:
             break
-        if step_top < 0 and (step_bottom <= 0 or at_top <= at_bottom):
-            j, at, step = top, at_top, -1
+        if step_top < 0 and (step_bottom <= 0 or nu_top <= nu_bottom):
+            j, nu_next, step = top, nu_top, -1
             top += 1
         else:
-            j, at, step = bottom, at_bottom, 1
+            j, nu_next, step = bottom, nu_bottom, 1
             bottom -= 1
-        if at > nu:
-            nu, mu = at, max(mu, _height(u[j], q[j], step, at, big_m, big_u, big_q))
+        if nu_next > nu:
+            nu, mu = nu_next, max(mu, _height(u[j], q[j], step, nu_next, big_m, big_u, big_q))
         move(u, q, m, sign, j, step, sums, counts)
         nu_out[k], mu_out[k], atom_out[k], step_out[k] = nu, mu, j, step
         k += 1

@@ -17,9 +17,9 @@ from sdm.maxent.penalty import CODE_ELASTIC, CODE_L1, CODE_L2SQ, CODE_NONE, CODE
 
 SELECTIVE, PARALLEL = 0, 1
 
-# The least change of the weight of a feature that no presence has (or every one), where there is no penalty, and the
-# share of the distribution below which nothing is left to gain by it.
-_FAR, _LEFT = 30.0, 1e-14
+# Without a penalty, for features with mean 0 or 1 at the presences: the smallest change of their weight, and the share
+# of the distribution below which further changes have no effect.
+_SMALLEST_CHANGE, _NEGLIGIBLE = 30.0, 1e-14
 
 _NONE, _L1, _SMOOTHED, _L2SQ, _ELASTIC = CODE_NONE, CODE_L1, CODE_SMOOTHED_L1, CODE_L2SQ, CODE_ELASTIC
 
@@ -32,7 +32,7 @@ def best_changes(bound, q, mu, lam, code, beta, ridge, smoothing, delta, gain): 
         if q[j] <= 0.0 or (bound == SELECTIVE and q[j] >= 1.0):
             continue
         if code == _L1 and lam[j] == 0.0 and abs(q[j] - mu[j]) <= beta[j]:
-            continue  # it stays at zero, as most do
+            continue  # stays at zero, like most weights
         if code in (_NONE, _L1):
             delta[j] = _explicit(bound, q[j], mu[j], lam[j], beta[j] if code == _L1 else 0.0)
         else:
@@ -66,9 +66,9 @@ def _explicit(bound, q, mu, lam, beta):  # type: ignore[no-untyped-def]
     if beta > 0.0:
         return -lam
     down = mu <= 0.0
-    if (q if down else 1.0 - q) <= _LEFT or abs(lam) > 1e300:
+    if (q if down else 1.0 - q) <= _NEGLIGIBLE or abs(lam) > 1e300:
         return 0.0
-    return -max(_FAR, abs(lam)) if down else max(_FAR, abs(lam))
+    return -max(_SMALLEST_CHANGE, abs(lam)) if down else max(_SMALLEST_CHANGE, abs(lam))
 
 
 @jit
@@ -107,15 +107,15 @@ def _bisection(bound, q, mu, lam, code, beta, ridge, smoothing):  # type: ignore
         side = -1.0
     if side == 0.0:
         return -lam
-    near, far = 0.0, side
-    while side * _slope(bound, far, q, mu, lam, code, beta, ridge, smoothing, side) > 0.0 and abs(far) < 1e6:
-        near, far = far, 2.0 * far
+    inner, outer = 0.0, side
+    while side * _slope(bound, outer, q, mu, lam, code, beta, ridge, smoothing, side) > 0.0 and abs(outer) < 1e6:
+        inner, outer = outer, 2.0 * outer
     for _ in range(200):
-        middle = 0.5 * (near + far)
-        if middle in (near, far):
+        middle = 0.5 * (inner + outer)
+        if middle in (inner, outer):
             break
         if side * _slope(bound, middle, q, mu, lam, code, beta, ridge, smoothing, side) > 0.0:
-            near = middle
+            inner = middle
         else:
-            far = middle
-    return 0.5 * (near + far) - lam
+            outer = middle
+    return 0.5 * (inner + outer) - lam

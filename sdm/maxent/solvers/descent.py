@@ -10,8 +10,8 @@ from sdm.types import Array
 T = TypeVar("T")
 Curved = tuple[float, Array, Array]  # value, gradient and curvature
 
-ARMIJO = 1e-4  # of what the slope promises: a step that gains less is too long
-ROUNDING = 1e-15  # of a value: less is no change
+ARMIJO = 1e-4  # share of the decrease predicted by the slope that a step must reach
+ROUNDING = 1e-15  # relative changes of a value below this are rounding errors
 
 
 def backtrack(
@@ -33,19 +33,19 @@ def minimise_by_newton(
 
     `done` is called with the gradient and twice the predicted gain of Newton's step.
     """
-    at = start
-    value, gradient, curvature = evaluate(at)
+    point = start
+    value, gradient, curvature = evaluate(point)
     for turn in range(max_steps):
         step = np.linalg.solve(curvature, -gradient)
         slope = float(gradient @ step)
         if done(gradient, -slope):
-            return at, turn
-        found = backtrack(
-            lambda length, at=at, step=step: evaluate(at + length * step),  # type: ignore[misc]
+            return point, turn
+        result = backtrack(
+            lambda length, point=point, step=step: evaluate(point + length * step),  # type: ignore[misc]
             lambda new, length, value=value, slope=slope: new[0] <= value + ARMIJO * length * slope,  # type: ignore[misc]
         )
-        if found is None:  # as near as numbers go
-            return at, turn
-        (value, gradient, curvature), length = found
-        at = at + length * step
-    return at, max_steps
+        if result is None:  # at the limit of precision
+            return point, turn
+        (value, gradient, curvature), length = result
+        point = point + length * step
+    return point, max_steps

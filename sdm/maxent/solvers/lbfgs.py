@@ -43,32 +43,32 @@ def minimise(
     curvature at a point, for weights without `l1` only. It is used for `refresh` iterations. Relative increases of the
     value by `slack` count as rounding errors.
     """
-    at = _evaluate(smooth, start, l1)
+    point = _evaluate(smooth, start, l1)
     pairs: list[tuple[Array, Array, float]] = []
     inverse: Inverse | None = None
     for iteration in range(max_iterations):
-        if done(at):
-            return at, iteration
+        if done(point):
+            return point, iteration
         if inverse_at is not None and iteration % refresh == 0:
-            inverse, pairs = inverse_at(at.w), []
-        steepest = -pseudo_gradient(at.w, at.gradient, l1)
+            inverse, pairs = inverse_at(point.w), []
+        steepest = -pseudo_gradient(point.w, point.gradient, l1)
         direction = _apply_inverse(steepest, pairs, inverse)
         direction[(direction * steepest <= 0) & (l1 > 0)] = 0.0
         if direction @ steepest <= 0:
             direction, pairs, inverse = steepest, [], None
         first = 1.0 if pairs or inverse else 1.0 / max(1.0, np.abs(steepest).sum())
-        new = _search(smooth, at, direction, steepest, l1, first, slack)
+        new = _search(smooth, point, direction, steepest, l1, first, slack)
         if new is None:
             if not pairs and inverse is None:
-                return at, iteration
-            inverse = inverse_at(at.w) if pairs and inverse_at is not None else None
+                return point, iteration
+            inverse = inverse_at(point.w) if pairs and inverse_at is not None else None
             pairs = []
             continue
-        s, y = new.w - at.w, new.gradient - at.gradient
-        if 0.0 < 1e-12 * (y @ y) < s @ y:  # the square of a tiny y is zero
+        s, y = new.w - point.w, new.gradient - point.gradient
+        if 0.0 < 1e-12 * (y @ y) < s @ y:  # the square of a tiny y underflows
             pairs = [*pairs[1 - MEMORY :], (s, y, 1.0 / float(s @ y))]
-        at = new
-    return at, max_iterations
+        point = new
+    return point, max_iterations
 
 
 def pseudo_gradient(w: Array, gradient: Array, l1: Array) -> Array:
@@ -84,22 +84,22 @@ def _evaluate(smooth: Smooth, w: Array, l1: Array) -> Iterate:
 
 
 def _search(
-    smooth: Smooth, at: Iterate, direction: Array, steepest: Array, l1: Array, length: float, slack: float
+    smooth: Smooth, point: Iterate, direction: Array, steepest: Array, l1: Array, length: float, slack: float
 ) -> Iterate | None:
     """Halve the step until the value decreases enough; weights with a penalty stop at zero instead of changing sign."""
-    orthant = np.where(at.w != 0, np.sign(at.w), np.sign(steepest))
+    orthant = np.where(point.w != 0, np.sign(point.w), np.sign(steepest))
 
     def attempt(length: float) -> Iterate:
-        w = at.w + length * direction
+        w = point.w + length * direction
         w[(l1 > 0) & (w * orthant < 0)] = 0.0
         return _evaluate(smooth, w, l1)
 
     def enough(new: Iterate, _: float) -> bool:
-        fall = ARMIJO * float(steepest @ (new.w - at.w))
-        return bool(new.value <= at.value - fall + slack * abs(at.value) and np.any(new.w != at.w))
+        fall = ARMIJO * float(steepest @ (new.w - point.w))
+        return bool(new.value <= point.value - fall + slack * abs(point.value) and np.any(new.w != point.w))
 
-    found = backtrack(attempt, enough, length=length)
-    return None if found is None else found[0]
+    step = backtrack(attempt, enough, length=length)
+    return None if step is None else step[0]
 
 
 def _apply_inverse(vector: Array, pairs: list[tuple[Array, Array, float]], inverse: Inverse | None) -> Array:

@@ -21,13 +21,14 @@ from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.maxent.structural import Growth
 from sdm.types import Array, Numbers
 
-GROWTH = 40  # new features per round: more save rounds, fewer make each round cheaper; the time is flat from 24 to 80
+GROWTH = 40  # new features per round: more save rounds, fewer make rounds cheaper; the time is flat from 24 to 80
 
-# While a round still gains this much (in nats), its Hessian may come from a part of the cells: the step needs no more.
-# Where features are found a few at a time, rounds gain less.
+# While a round gains this much (in nats), its Hessian is from a sample of the cells. Rounds gain less if features are
+# found a few at a time.
 ROUGH, ROUGH_GROWING = 1e-2, 1e-4
-SLOW, PATIENCE = 1e-3, 3  # after so many rounds that gain so little (in nats, and of the gap), in double precision
-FINER, FINER_GAIN = 4, 100.0  # then from so many times more cells, until a round gains so many times less
+# number of rounds with such a small gain (in nats, and relative to the gap) before double precision
+SLOW, PATIENCE = 1e-3, 3
+FINER, FINER_GAIN = 4, 100.0  # then this many times more cells, until a round gains this many times less
 
 
 def solve_newton(
@@ -76,21 +77,21 @@ def _solve_sparse(
         pool = ColumnPool(problem.features, rough_stride(problem.domain.n) if start is None else 1)
     rough = ROUGH if growth is None else ROUGH_GROWING
     state = problem.state(np.zeros(problem.mu.size) if start is None else start)
-    size, worst, kept, slow = int(np.count_nonzero(state.lam)), 0.0, None, 0
+    size, worst, remaining, slow = int(np.count_nonzero(state.lam)), 0.0, None, 0
     for _ in range(max_iterations):
         if growth is not None:
-            state, worst, kept = growth.extend(state, max(4, 2 * problem.classes))
-            if kept is not None:
+            state, worst, remaining = growth.extend(state, max(4, 2 * problem.classes))
+            if remaining is not None:
                 run.change(growth.problem)
-                pool.renumber(growth.problem.features, kept)
+                pool.renumber(growth.problem.features, remaining)
         problem = run.problem
         if run.record(state, problem.gap(state, worst), size):
             return run.finish(CONVERGED)
         members = choose_members(state, problem.penalty, problem.stretches)
         size = members.size
         new = line_search(problem, state, newton_step(problem, state, pool, members))
-        if pool.stride == 1 and kept is None and (new is None or run.stuck()):
-            if problem.entropy.alpha > 1.0:  # what has no density shows no curvature: count it as if it had some
+        if pool.stride == 1 and remaining is None and (new is None or run.stuck()):
+            if problem.entropy.alpha > 1.0:  # cells without density have no curvature: use a floor
                 new = line_search(problem, state, newton_step(problem, state, pool, members, floor=1.0)) or new
             if (new is None or new.objective >= state.objective - ROUNDING) and not pool.double():
                 return run.finish(STALLED)
@@ -99,7 +100,7 @@ def _solve_sparse(
         elif state.objective - new.objective < rough:
             pool.refine(FINER)
             rough /= FINER_GAIN
-        slow += new is not None and kept is None and state.objective - new.objective < SLOW * min(run.gap, 1.0)
+        slow += new is not None and remaining is None and state.objective - new.objective < SLOW * min(run.gap, 1.0)
         if slow == PATIENCE:
             pool.double()
         state = new or state
@@ -114,7 +115,7 @@ def newton_step(
     `floor` is the least curvature of a cell, in units of its base measure.
     """
     penalty, mirrored, size = problem.penalty, problem.mirrored(state), problem.features.size
-    if mirrored:  # half of the problem is all of it, and has a single optimum where the whole may have many
+    if mirrored:  # solve for half of the weights, which has a unique optimum; all of them may have many
         members = size + np.unique(members % size)
     hessian = problem.hessian(pool, members, problem.curvature(state, floor))
     hessian *= 2.0 if mirrored else 1.0

@@ -14,9 +14,9 @@ from sdm.maxent.solution import CONVERGED, MAX_ITERATIONS, SEPARABLE, STALLED, S
 from sdm.maxent.solvers.search import ROUNDING, SolverRun, line_search
 from sdm.types import Array
 
-LIFT = 1e-12  # the least curvature of a weight, in units of the largest
-MATCHED = 1e-12  # expectations that differ by no more than this are equal but for rounding
-RECESSION = 30  # steps at most along a direction in which the loss falls for ever
+LIFT = 1e-12  # least curvature of a weight, relative to the largest
+MATCHED = 1e-12  # expectations that differ by less are equal up to rounding
+RECESSION = 30  # largest number of steps along a direction in which the loss decreases for ever
 
 
 def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, max_iterations: int) -> Solution:
@@ -42,7 +42,7 @@ def solve_newton_cg(problem: Problem, *, start: Array | None, tolerance: float, 
             return run.finish(CONVERGED)
         new = line_search(problem, state, step)
         if new is None or run.stuck():
-            if not shannon:  # cells without density show no curvature: count them as if they had some
+            if not shannon:  # cells without density have no curvature: use a floor
                 new = line_search(problem, state, _step(problem, state, hessian, floor=1.0))
             if shannon or new is None or new.objective >= state.objective - ROUNDING:
                 return run.finish(STALLED)
@@ -87,13 +87,13 @@ def corrected_gap(problem: Problem, state: State, step: Array) -> float:
     """
     moved = np.maximum(state.p + problem.tilt(problem.curvature(state), problem.scores(step)), 0.0)
     total = moved.sum(axis=0)
-    if not np.all((total > 0.5) & (total < np.inf)):  # a step without curvature, eaten by rounding
+    if not np.all((total > 0.5) & (total < np.inf)):  # a step without curvature, dominated by rounding errors
         return problem.gap(state)
     moved /= total
-    left = np.abs(problem.expectations(moved) - problem.mu).max()
-    if not left <= MATCHED:
+    mismatch = np.abs(problem.expectations(moved) - problem.mu).max()
+    if not mismatch <= MATCHED:
         return problem.gap(state)
-    slack = float(left) * float(np.abs(state.lam).sum() + np.abs(step).sum())
+    slack = float(mismatch) * float(np.abs(state.lam).sum() + np.abs(step).sum())
     return problem.negentropy(moved) + state.objective + slack
 
 
@@ -112,9 +112,9 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
         size = gradient.size
         matrix = hessian(w) + bend(np.eye(size))
         if problem.entropy.alpha == 1.0 and not np.any(diagonal) and size <= DENSE_WEIGHTS:
-            # Features may depend on each other: the least-squares step is the shortest one.
+            # Features may be linearly dependent: the least-squares step is the shortest one.
             return np.asarray(np.linalg.lstsq(matrix, -gradient, rcond=1e-13)[0], dtype=np.float64)
-        # Where there is a slope but no curvature, go far along it; the line search knows when to stop.
+        # Without curvature in a direction with a slope, take a long step; the line search limits it.
         matrix[np.diag_indices(size)] += _least(np.diagonal(matrix))
         return np.asarray(np.linalg.solve(matrix, -gradient), dtype=np.float64)
 
@@ -122,7 +122,7 @@ def _step(problem: Problem, state: State, hessian: Hessian | None, *, exact: boo
         return problem.expectations(problem.tilt(w, problem.scores(v))) + bend(v)
 
     inverse = problem.penalty.inverse
-    if inverse is not None:  # the penalty counts for more than the curvature of single weights
+    if inverse is not None:  # the penalty is a better preconditioner than the curvature of single weights
         return conjugate_gradients(product, -gradient, lambda r: inverse @ r, exact)
     scale = problem.bends(w) + diagonal
     scale = np.maximum(scale, _least(scale))
@@ -144,7 +144,7 @@ def conjugate_gradients(
     x = np.zeros_like(b)
     r = b.copy()
     y = condition(r)
-    d, e = y.copy(), r.copy()  # `e` is what `condition` makes `d` of
+    d, e = y.copy(), r.copy()  # `condition` maps `e` to `d`
     rho = first = float(r @ y)
     goal = 0.0 if exact else first * min(1e-2, first) ** 2
     for _ in range(min(4 * b.size + 20, 2000)):
@@ -152,7 +152,7 @@ def conjugate_gradients(
             break
         q = product(d)
         bend = float(d @ q)
-        if bend <= 1e-18 * float(d @ e):  # a flat direction: what there is to gain is along it already
+        if bend <= 1e-18 * float(d @ e):  # a flat direction: the remaining decrease is along it
             break
         step = rho / bend
         x += step * d

@@ -1,15 +1,15 @@
 """Newton's method for the l_p norm, in the coordinates of its dual.
 
-With `1 < p < 2` the norm of the weights has a gradient everywhere but at zero, and a curvature that is infinite
-wherever a single weight is zero: a weight that is there once would never leave. Its dual, the l_q norm with
-`1/p + 1/q = 1` and so `q > 2`, is smooth. So the solver moves `w`, with `β_j λ_j = z_j = N sign(w_j) |w_j/N|^(q−1)` and
-`N = ‖w‖_q = ‖z‖_p`. At an optimum `w_j/N = (π̃[f_j] − p[f_j])/β_j`. With `s = w/N` and `D = (q − 1) diag |s|^(q−2)`, the
-curvature of the norm is `(D⁻¹ − (p − 1) s sᵀ)/N`, and Newton's step `dz = D^½ y` solves
+With `1 < p < 2` the norm of the weights has a gradient except at zero, and an infinite curvature where a single weight
+is zero. So a weight that is zero once would remain zero. Its dual, the l_q norm with `1/p + 1/q = 1` and so `q > 2`, is
+smooth. The solver therefore uses dual coordinates `w`, with `β_j λ_j = z_j = N sign(w_j) |w_j/N|^(q−1)` and `N = ‖w‖_q
+= ‖z‖_p`. At an optimum `w_j/N = (π̃[f_j] − p[f_j])/β_j`. With `s = w/N` and `D = (q − 1) diag |s|^(q−2)`, the curvature
+of the norm is `(D⁻¹ − (p − 1) s sᵀ)/N`, and Newton's step `dz = D^½ y` solves
 
 `(D^½ M D^½ + (I − (p − 1) D^½ s sᵀ D^½)/N) y = −D^½ g`,
 
-where `g` and `M` are the gradient of the objective and the Hessian of the loss in `z`. No number in it is infinite. In
-the dual coordinates it is `dw = −N (g + M dz) + s (s·dz)`, which moves weights off zero too.
+where `g` and `M` are the gradient of the objective and the Hessian of the loss in `z`. All terms are finite. In the
+dual coordinates the step is `dw = −N (g + M dz) + s (s·dz)`, which also moves weights away from zero.
 """
 
 from collections.abc import Callable
@@ -38,13 +38,13 @@ def solve_newton_norm(problem: Problem, *, start: Array | None, tolerance: float
     for _ in range(max_iterations):
         if run.record(state, problem.gap(state), problem.mu.size):
             return run.finish(CONVERGED)
-        found = _advance(problem, penalty, state, w, hessian, 0.0)
-        if problem.entropy.alpha > 1.0 and (found is None or run.stuck()):
-            # Cells without density show no curvature: count them as if they had some.
-            found = _advance(problem, penalty, state, w, hessian, 1.0)
-        if found is None or (run.stuck() and found[0].objective >= state.objective - ROUNDING):
+        advanced = _advance(problem, penalty, state, w, hessian, 0.0)
+        if problem.entropy.alpha > 1.0 and (advanced is None or run.stuck()):
+            # Cells without density have no curvature: use a floor.
+            advanced = _advance(problem, penalty, state, w, hessian, 1.0)
+        if advanced is None or (run.stuck() and advanced[0].objective >= state.objective - ROUNDING):
             return run.finish(STALLED)
-        state, w = found
+        state, w = advanced
     return run.finish(MAX_ITERATIONS)
 
 
@@ -58,19 +58,19 @@ def _advance(
     curvature = problem.curvature(state, floor)
     if np.any(w):
         step, promise = _step(problem, penalty, state, w, curvature, hessian)
-    else:  # where the norm has no gradient, along the steepest way down
+    else:  # the norm has no gradient at zero: take the steepest descent
         size = penalty.dual(state.eps)
         w_unit = -state.eps / penalty.beta / size
         along = _scaled_weights(penalty, w_unit)
         bend = float(along @ _loss_product(problem, penalty, curvature)(along))
         length = (size - 1.0) / bend if bend > 1e-12 else 1.0
         step, promise = length * w_unit, length * (1.0 - size)
-    found = backtrack(
+    result = backtrack(
         lambda share: problem.state(_scaled_weights(penalty, w + share * step) / penalty.beta, state.gibbs.tau),
         lambda new, share: new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + ROUNDING,
         tries=60,
     )
-    return None if found is None else (found[0], w + found[1] * step)
+    return None if result is None else (result[0], w + result[1] * step)
 
 
 def _step(
@@ -81,7 +81,7 @@ def _step(
     size = norm(w, penalty.dual_power)
     s = w / size
     root = np.sqrt((penalty.dual_power - 1.0) * np.abs(s) ** (penalty.dual_power - 2.0))
-    radial = np.sqrt(penalty.power - 1.0) * root * s  # of length one: along it the norm has no curvature
+    radial = np.sqrt(penalty.power - 1.0) * root * s  # of length one: the norm has no curvature along it
     gradient = state.eps / penalty.beta + s
     if hessian is not None:
         scale = root / penalty.beta

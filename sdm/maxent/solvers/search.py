@@ -9,14 +9,16 @@ from sdm.maxent.solution import Round, Solution
 from sdm.maxent.solvers.descent import backtrack
 from sdm.types import Array
 
-ROUNDING = 1e-14  # objectives are sums of about unit size: changes below this are rounding
-SLACK = 1e-13  # so much can rounding change an objective over a million cells
+ROUNDING = 1e-14  # objectives are of about unit size: changes below this are rounding errors
+SLACK = 1e-13  # largest rounding error of an objective over a million cells
 
 
 class SolverRun:
-    """A solver at work: its rounds, the best state, and the best lower bound on the optimum. Each round proves `min F ≥
-    F(λ) − gap`. The largest of these bounds holds for every state, so the certified gap of the best state is its
-    objective less that bound."""
+    """The rounds of a solver, its best state, and the best lower bound on the optimum.
+
+    Each round implies `min F ≥ F(λ) − gap`. The largest of these bounds holds for every state, so the certified gap of
+    the best state is its objective minus that bound.
+    """
 
     def __init__(self, problem: Problem, tolerance: float) -> None:
         self.problem = problem
@@ -70,9 +72,9 @@ def line_search(problem: Problem, state: State, step: Array) -> State | None:
     full = problem.state(state.lam + step, state.gibbs.tau)
     promise = float(state.eps @ step) + full.cost - state.cost
     slack = SLACK if -10.0 * SLACK <= promise <= 0.0 else ROUNDING
-    found = backtrack(
+    result = backtrack(
         lambda share: full if share == 1.0 else problem.state(state.lam + share * step, state.gibbs.tau),
         lambda new, share: new.objective <= state.objective + 0.01 * share * min(promise, 0.0) + slack,
         tries=50,
     )
-    return None if found is None else found[0]
+    return None if result is None else result[0]

@@ -89,8 +89,8 @@ def _descend(
     state, worst = problem.state(np.zeros(problem.features.size) if start is None else start), 0.0
     for _ in range(max_iterations):
         if growth is not None:
-            state, worst, kept = growth.extend(state, 1, rank=sub)
-            if kept is not None:
+            state, worst, remaining = growth.extend(state, 1, rank=sub)
+            if remaining is not None:
                 run.change(growth.problem)
         if run.record(state, run.problem.gap(state, worst), run.problem.features.size):
             return run.finish(CONVERGED)
@@ -101,6 +101,6 @@ def _descend(
 
 
 solve_structmaxent1: Callable[..., Solution] = partial(_descend, version=1)
-"""Take the step of the convexity bound; where its conditions (8) fail, that of Hoeffding's."""
+"""Take the step of the convexity bound; if its conditions (8) fail, the step of Hoeffding's bound."""
 solve_structmaxent2: Callable[..., Solution] = partial(_descend, version=2)
 """Take the step of Hoeffding's bound, which needs no conditions."""

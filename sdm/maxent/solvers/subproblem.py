@@ -10,9 +10,9 @@ import numpy as np
 from sdm._jit import jit
 from sdm.types import Array
 
-ROUNDING = 2.0 * float(np.finfo(np.float64).eps)  # of a sum, in units of its terms
-TURNS = 200  # at most; a few are enough unless features depend on each other
-SWEEPS = 40  # sweeps before each solve: cheap beside it, and they drop most weights that have to go
+ROUNDING = 2.0 * float(np.finfo(np.float64).eps)  # rounding error of a sum, relative to its terms
+TURNS = 200  # largest number of alternations; a few are enough unless features are linearly dependent
+SWEEPS = 40  # sweeps before each solve: cheap in comparison, and they remove most superfluous weights
 
 
 def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance: float = 1e-10) -> tuple[Array, bool]:
@@ -21,7 +21,7 @@ def solve_l1_quadratic(h: Array, c: Array, beta: Array, start: Array, tolerance:
     Return `z`, and whether its optimality violation is at most `tolerance·max β`, or within rounding.
     """
     z, enough = start.copy(), tolerance * float(beta.max())
-    # Where features depend on each other, rounding alone decides the curvature, and its sign: lift it by as much.
+    # For linearly dependent features, the sign of the curvature depends on rounding: increase it by as much.
     h = h.copy()
     h[np.diag_indices(z.size)] *= 1.0 + ROUNDING * np.sqrt(z.size)
     for _ in range(TURNS):
@@ -42,19 +42,19 @@ def _optimal(h, c, beta, z, r, tolerance):  # type: ignore[no-untyped-def]
     NaN weights are not optimal.
     """
     for j in range(z.size):
-        away = abs(r[j] + beta[j] * np.sign(z[j])) if z[j] != 0.0 else abs(r[j]) - beta[j]
-        if not away <= tolerance:
+        violation = abs(r[j] + beta[j] * np.sign(z[j])) if z[j] != 0.0 else abs(r[j]) - beta[j]
+        if not violation <= tolerance:
             size = abs(c[j])
             for i in range(z.size):
                 size += abs(h[j, i] * z[i])
-            if not away <= ROUNDING * size:
+            if not violation <= ROUNDING * size:
                 return False
     return True
 
 
 @jit
 def _sweep(h, beta, z, r, sweeps):  # type: ignore[no-untyped-def]
-    """Minimise over each coordinate in turn, so many times; `r = Hz + c` follows."""
+    """Minimise over each coordinate in turn, `sweeps` times; update `r = Hz + c`."""
     for _ in range(sweeps):
         for j in range(z.size):
             hjj = h[j, j]
@@ -84,8 +84,8 @@ def _settle(h: Array, c: Array, beta: Array, z: Array) -> bool:
     step = -_solve(a, slope)
     crossed = np.sign(old + step) != np.sign(old)
     if crossed.any():
-        # Weights that would change sign go to zero all at once, if that is better than where they are. The change of
-        # the objective comes from its slope: a difference of its values is lost in rounding.
+        # Set all weights that would change sign to zero, if that is better than the current point. The change of the
+        # objective is computed from its slope, because a difference of values would be lost in rounding.
         both = np.where(crossed, -old, step)
         if slope @ both + 0.5 * (both @ a @ both) < 0.0:
             step = both

@@ -16,7 +16,7 @@ from sdm.maxent.solvers.newton_cg import free_gap, separable
 from sdm.maxent.solvers.search import SolverRun
 from sdm.types import Array
 
-STRIDE = 10  # iterations on one l2² problem before it is drawn anew around the weights found
+STRIDE = 10  # iterations on one l2² problem before it is updated to the current weights
 
 
 def _solve(
@@ -29,7 +29,7 @@ def _solve(
         raise ConflictError(f"solver='{name}' needs a penalty that is a sum over weights: use solver='newton'")
     if not problem.penalty.by_weight:
         return _solve_ball(problem, bound, start, tolerance, max_iterations)
-    # Features for SUMMET lie in [0, 1] as they are. For PLUMMET they are divided by the largest row sum.
+    # Features for SUMMET are in [0, 1] already. For PLUMMET they are divided by the largest row sum.
     scale = 1.0 if bound == SELECTIVE else float(problem.features.scores(np.ones(problem.features.size)).max())
     run = SolverRun(problem, tolerance)
     state = problem.state(np.zeros(problem.features.size) if start is None else start)
@@ -41,11 +41,11 @@ def _solve(
         return run.finish(SEPARABLE if free and run.best and separable(problem, run.best) else status)
 
     for turn in range(max_iterations):
-        # Without a penalty the certificate takes a linear solve: ask for it now and then only.
+        # Without a penalty the certificate needs a linear solve, so it is computed only in some rounds.
         gap = problem.gap(state) if not free else free_gap(problem, state) if turn % 50 == 0 else np.inf
         if run.record(state, gap, size):
             return finish(CONVERGED)
-        # For features divided by `scale`, weights and penalties scale along.
+        # Weights and penalties are scaled accordingly.
         point = (state.eps + problem.mu) / scale, problem.mu / scale, state.lam * scale
         cost = penalty.code, penalty.beta / scale, penalty.ridge / scale**2, penalty.smoothing * scale
         best_changes(bound, *point, *cost, delta, gain)
@@ -80,6 +80,6 @@ def _solve_ball(problem: Problem, bound: int, start: Array | None, tolerance: fl
 
 
 solve_summet: Callable[..., Solution] = partial(_solve, bound=SELECTIVE)
-"""Change the one weight that promises most, again and again (Fig. 2; Fig. 3 for l1)."""
+"""Change the weight with the largest predicted gain in each iteration (Fig. 2; Fig. 3 for l1)."""
 solve_plummet: Callable[..., Solution] = partial(_solve, bound=PARALLEL)
-"""Change every weight at once, with features scaled so that they sum to at most one (Fig. 4; Fig. 5 for l1)."""
+"""Change all weights in each iteration, with features scaled to a sum of at most one (Fig. 4; Fig. 5 for l1)."""

@@ -21,7 +21,7 @@ from sdm.maps.projection.across import REST
 from sdm.maps.projection.change import Ground, Reach
 from sdm.maps.projection.scenario import ScenarioFiles, ScenarioPass
 from sdm.maps.projection.targets import ProjectedModel
-from sdm.models.extrapolation import known_range
+from sdm.models.extrapolation import required_range
 from sdm.options.definitions import RunOptions
 from sdm.report.results import SCENARIOS
 from sdm.run.projecting.mapping import NUMBERS, Projection, ProjectionResult
@@ -120,7 +120,7 @@ def _check_models(models: Sequence[ProjectedModel], measures: Sequence[str], opt
         try:
             check_measures(one.model, measures)
             if options.predict.extrapolation == "none":
-                known_range(one.model)
+                required_range(one.model)
         except (DataError, OptionError) as error:
             raise type(error)(f"{one.title}: {error}") from error
 

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sdm.assess.tuning import WHOLE, Range, Setting, Tuning, random_settings, setting_grid
+from sdm.assess.tuning import TRAINING_MEASURES, Range, Setting, Tuning, random_settings, setting_grid
 from sdm.assess.tuning import search_settings as search
 from sdm.errors import ConflictError, InapplicableError, MissingInputError, OptionError, expect_one_of
 from sdm.executors.opening import workers
@@ -75,7 +75,7 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
 
 def check_choice(task: AnyTask, tune: TuneOptions) -> None:
     """Raise for an unknown selection criterion."""
-    known = [*fold_measures(task), *WHOLE]
+    known = [*fold_measures(task), *TRAINING_MEASURES]
     for name in tune.choose_by:
         expect_one_of("tune.choose_by", name, known)
     if tune.choose_rule == "one_se" and tune.choose_by[0] not in fold_measures(task):

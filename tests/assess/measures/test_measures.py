@@ -100,20 +100,20 @@ def test_aicc_by_hand() -> None:
     ln L = ln(1/512) = −6.238325; AICc = 2 + 12.47665 + 2·1·2/(4 − 1 − 1) = 16.47665.
     """
     raw = np.array([0.5, 0.25, 0.125, 0.125])
-    found = density_aicc(raw, np.array([0.6, 0.4]), 1)
-    assert found.value == pytest.approx(16.47665, abs=1e-5)
-    assert found.reason == ""
+    result = density_aicc(raw, np.array([0.6, 0.4]), 1)
+    assert result.value == pytest.approx(16.47665, abs=1e-5)
+    assert result.reason == ""
     # only relative densities count
-    assert density_aicc(3 * raw, 3 * np.array([0.6, 0.4]), 1).value == pytest.approx(found.value)
+    assert density_aicc(3 * raw, 3 * np.array([0.6, 0.4]), 1).value == pytest.approx(result.value)
 
 
 def test_aicc_says_why_it_is_undefined() -> None:
     raw, background = np.full(5, 0.2), np.full(10, 0.1)
     assert np.isfinite(density_aicc(raw, background, 3).value)
     for k in (4, 5, 60):
-        found = density_aicc(raw, background, k)
-        assert np.isnan(found.value)
-        assert f"{k} coefficients for 5 presences" in found.reason
+        result = density_aicc(raw, background, k)
+        assert np.isnan(result.value)
+        assert f"{k} coefficients for 5 presences" in result.reason
     empty = density_aicc(np.array([0.2, 0.0, 0.1, 0.1]), background, 1)
     assert np.isnan(empty.value)
     assert "1 of 4 presences have a density of zero" in empty.reason
@@ -219,8 +219,8 @@ def test_partial_roc_test_tells_skill_from_chance() -> None:
         draw = np.random.default_rng(1)
         size = presence.size // 2
         samples = (presence[draw.integers(0, presence.size, size)] for _ in range(100))
-        found = np.array([partial_roc_ratio(sample, background) for sample in samples])
-        return found[~np.isnan(found)]
+        result = np.array([partial_roc_ratio(sample, background) for sample in samples])
+        return result[~np.isnan(result)]
 
     good, chance, wrong = (ratios(rng.normal(mean, sd, 60)) for mean, sd in ((2, 0.5), (0, 1), (-2, 0.5)))
     assert np.all(good > 1.0)
@@ -257,10 +257,10 @@ def test_boyce_is_ecospats_with_its_last_window(seed: int) -> None:
     rng = np.random.default_rng(seed)
     background = rng.beta(1, 3, 400)
     presence = rng.beta(2, 2 + seed % 3, 40)
-    found = boyce(presence, background)
-    assert found.index == pytest.approx(ecospat(background, presence), abs=1e-12)
+    result = boyce(presence, background)
+    assert result.index == pytest.approx(ecospat(background, presence), abs=1e-12)
     # and the window that ecospat loses makes little difference
-    assert found.index == pytest.approx(ecospat(background, presence, shift=True), abs=0.05)
+    assert result.index == pytest.approx(ecospat(background, presence, shift=True), abs=0.05)
 
 
 def test_boyce_by_hand() -> None:
@@ -270,10 +270,10 @@ def test_boyce_by_hand() -> None:
     (none), [8.1, 9]: two hold a background point, with ratios 0 and (3/6)/(1/10) = 5; their correlation is 1.
     """
     background = np.arange(10.0)
-    found = boyce(np.array([2.0, 5.0, 5.0, 9.0, 9.0, 9.0]), background, width=0.9, windows=5)
-    assert found.ratio == pytest.approx([0.0, 5.0])
-    assert found.middle == pytest.approx([0.45, 8.55])
-    assert found.index == pytest.approx(1.0)
+    result = boyce(np.array([2.0, 5.0, 5.0, 9.0, 9.0, 9.0]), background, width=0.9, windows=5)
+    assert result.ratio == pytest.approx([0.0, 5.0])
+    assert result.middle == pytest.approx([0.45, 8.55])
+    assert result.index == pytest.approx(1.0)
 
 
 def test_boyce_knows_which_way_is_up() -> None:

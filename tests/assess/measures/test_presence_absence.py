@@ -105,12 +105,12 @@ def test_all_measures_of_a_model(small) -> None:
     presence, absence = small.presence, small.background[:200]
     level = float(np.median(model.predict(presence, "raw")))
     here, away = model.predict(presence), model.predict(absence)
-    found = measure_values(here, away, float(model.from_raw(level, model.scale)))
-    assert found["auc"] == pytest.approx(auc(here, away))
-    assert found["tss"] == pytest.approx(0.5 + np.mean(model.predict(absence, "raw") < level) - 1, abs=0.02)
-    assert found["tss.max"] == pytest.approx(tss(here, away, found["tss.max.threshold"]))
-    assert found["tss.max"] >= found["tss"]
-    assert found["brier"] == pytest.approx(brier(here, away))
+    result = measure_values(here, away, float(model.from_raw(level, model.scale)))
+    assert result["auc"] == pytest.approx(auc(here, away))
+    assert result["tss"] == pytest.approx(0.5 + np.mean(model.predict(absence, "raw") < level) - 1, abs=0.02)
+    assert result["tss.max"] == pytest.approx(tss(here, away, result["tss.max.threshold"]))
+    assert result["tss.max"] >= result["tss"]
+    assert result["brier"] == pytest.approx(brier(here, away))
     assert np.isnan(measure_values(here, away)["tss"])
     with pytest.raises(DataError, match="0 background points"):
         measure_values(here, away[:0])
@@ -151,9 +151,9 @@ def test_grassland_plots_are_told_apart(shared) -> None:
     folder = shared / "data" / "grassland"
     if not folder.is_dir():
         pytest.skip("the grassland data are not there")
-    table, plots, found = grassland(folder)
+    table, plots, result = grassland(folder)
     fitted = fit_table(table, Maxent("lqh"))
-    numbers = measure_values(fitted.model_.predict(plots[found]), fitted.model_.predict(plots[~found]))
+    numbers = measure_values(fitted.model_.predict(plots[result]), fitted.model_.predict(plots[~result]))
     assert numbers["auc"] > 0.7
     assert numbers["cor"] > 0.3
     assert 0 < numbers["brier"] < 0.3

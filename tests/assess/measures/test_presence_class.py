@@ -60,10 +60,10 @@ def model(sample: ClassSample) -> ClassModel:
 
 @pytest.fixture(scope="module")
 def folds(sample: ClassSample) -> list[PresenceOf]:
-    found = cross_validate(
+    result = cross_validate(
         sample, ConditionalMaxent("lq", "l1", 0.3), random_folds(120, 4), assessor=CLASSES, keep_models=True
     )
-    return [PresenceOf.of(one) for one in found.models]
+    return [PresenceOf.of(one) for one in result.models]
 
 
 def test_presence_is_found_by_its_name() -> None:
@@ -93,8 +93,8 @@ def test_cutoffs_come_from_the_training_sites(model: ClassModel, sample: ClassSa
     presence, here = PresenceOf.of(model), sample.target == "present"
     p = presence.predict(sample.values)
     curve = Curve(p[here], p[~here], None, test=p[here][:10])
-    found = curve.thresholds()
-    assert [threshold.key for threshold in found] == ["mtp", "10p", "equal", "maxsss"]
+    result = curve.thresholds()
+    assert [threshold.key for threshold in result] == ["mtp", "10p", "equal", "maxsss"]
     levels = np.unique(p)
     missed = np.array([np.mean(p[here] < level) for level in levels])
     false = np.array([np.mean(p[~here] >= level) for level in levels])
@@ -104,14 +104,14 @@ def test_cutoffs_come_from_the_training_sites(model: ClassModel, sample: ClassSa
         "equal": levels[np.argmin(np.abs(missed - false))],
         "maxsss": levels[np.argmin(missed + false)],
     }
-    for threshold in found:
+    for threshold in result:
         assert threshold.raw == threshold.cloglog == expected[threshold.key]
         at = np.flatnonzero(levels == threshold.raw)[0]
         assert threshold.training_omission == pytest.approx(missed[at])
         assert threshold.area == pytest.approx(false[at])
         assert threshold.test_omission == pytest.approx(np.mean(p[here][:10] < threshold.raw))
         assert np.isnan(threshold.cumulative)
-    cutoff = next(one for one in found if one.key == "maxsss").raw
+    cutoff = next(one for one in result if one.key == "maxsss").raw
     numbers = measure_values(*(presence.predict(sample.values[rows]) for rows in (here, ~here)), cutoff)
     assert numbers["tss"] == pytest.approx(numbers["tss.max"]) == pytest.approx(1 - (missed + false).min())
     assert numbers["auc"] == pytest.approx(auc(p[here], p[~here]))
@@ -155,9 +155,9 @@ def test_profiles_are_those_of_the_presence_class(model: ClassModel, sample: Cla
 def test_bands_and_spreads_over_the_models_of_folds(folds: list[PresenceOf], model, sample: ClassSample) -> None:
     x = response_grid(PresenceOf.of(model), 2)
     curves = [marginal(one, 2, sample.values, "probability", x=x) for one in folds]
-    _, made = band(curves)
-    np.testing.assert_allclose(made.mean, np.mean([curve.y for curve in curves], axis=0))
-    np.testing.assert_allclose(made.sd, np.std([curve.y for curve in curves], axis=0, ddof=1))
+    _, built = band(curves)
+    np.testing.assert_allclose(built.mean, np.mean([curve.y for curve in curves], axis=0))
+    np.testing.assert_allclose(built.sd, np.std([curve.y for curve in curves], axis=0, ddof=1))
     spread = predict_spread(folds, list(sample.values.T), "probability")
     each = np.array([one.predict(sample.values) for one in folds])
     np.testing.assert_allclose(spread.mean, each.mean(axis=0))

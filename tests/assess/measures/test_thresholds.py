@@ -33,8 +33,8 @@ def test_a_worked_example() -> None:
     """Ten cells of raw value 1 … 10; presences in those of 4, 6, 8, 9 and 10."""
     presence = np.array([4.0, 6.0, 8.0, 9.0, 10.0])
     background = np.array([1.0, 2.0, 3.0, 5.0, 7.0])
-    made, entropy = curve(presence, background, test=np.array([2.0, 9.0]))
-    by_key = {t.key: t for t in made.thresholds(entropy)}
+    built, entropy = curve(presence, background, test=np.array([2.0, 9.0]))
+    by_key = {t.key: t for t in built.thresholds(entropy)}
     # in the order of maxentResults.csv
     order = ["fixed1", "fixed5", "fixed10", "mtp", "10p", "equal", "maxsss", "equal_test", "maxsss_test", "balance"]
     assert list(by_key) == [*order, "entropy"]
@@ -77,8 +77,8 @@ POINT = 1 / 1116 + 1e-4  # one cell of the domain, and the four decimals of the 
 @pytest.mark.parametrize("key", list(NAMES))
 def test_java_maxents_own_thresholds(java, key: str) -> None:
     row, presence, background = java
-    made, _ = curve(presence, background)
-    threshold = next(one for one in made.thresholds(row["Entropy"]) if one.key == key)
+    built, _ = curve(presence, background)
+    threshold = next(one for one in built.thresholds(row["Entropy"]) if one.key == key)
     name = NAMES[key]
     assert threshold.area == pytest.approx(row[f"{name} area"], abs=POINT)
     assert threshold.training_omission == pytest.approx(row[f"{name} training omission"], abs=1e-4)
@@ -97,13 +97,13 @@ values = st.integers(2, 30).flatmap(lambda n: arrays(np.float64, n, elements=st.
 
 @given(values, values)
 def test_what_holds_for_any_prediction(presence, background) -> None:
-    made, entropy = curve(presence, background)
-    found = {t.key: t for t in made.thresholds(entropy)}
-    assert found["mtp"].training_omission == 0.0
-    assert found["10p"].training_omission <= 0.1
-    assert found["fixed1"].raw <= found["fixed5"].raw <= found["fixed10"].raw
+    built, entropy = curve(presence, background)
+    result = {t.key: t for t in built.thresholds(entropy)}
+    assert result["mtp"].training_omission == 0.0
+    assert result["10p"].training_omission <= 0.1
+    assert result["fixed1"].raw <= result["fixed5"].raw <= result["fixed10"].raw
     domain = np.concatenate([presence, background])
-    for threshold in found.values():
+    for threshold in result.values():
         assert threshold.area == pytest.approx(np.mean(domain >= threshold.raw))
         assert threshold.training_omission == pytest.approx(np.mean(presence < threshold.raw))
         assert np.isnan(threshold.test_omission)
@@ -111,25 +111,25 @@ def test_what_holds_for_any_prediction(presence, background) -> None:
     # no cell's value does better than the ones that are chosen as best
     every = [(np.mean(presence < v), np.mean(domain >= v)) for v in np.unique(domain)]
     best = min(omission + area for omission, area in every)
-    assert found["maxsss"].training_omission + found["maxsss"].area == pytest.approx(best)
+    assert result["maxsss"].training_omission + result["maxsss"].area == pytest.approx(best)
     nearest = min(abs(omission - area) for omission, area in every)
-    assert abs(found["equal"].training_omission - found["equal"].area) == pytest.approx(nearest)
+    assert abs(result["equal"].training_omission - result["equal"].area) == pytest.approx(nearest)
 
 
 @given(values, values, values)
 def test_what_test_records_set(presence, background, test) -> None:
     """Every distinct value is tried, from the lowest up, as Java Maxent does; the first of equals is taken."""
-    made, entropy = curve(presence, background, test=test)
-    found = {t.key: t for t in made.thresholds(entropy)}
+    built, entropy = curve(presence, background, test=test)
+    result = {t.key: t for t in built.thresholds(entropy)}
     domain = np.concatenate([presence, background])
     levels = sorted({*domain, *test})
     missed = [np.mean(test < v) for v in levels]
     area = [np.mean(domain >= v) for v in levels]
     sums = [round(a + b, 12) for a, b in zip(missed, area)]
-    assert found["maxsss_test"].test_omission + found["maxsss_test"].area == pytest.approx(min(sums))
+    assert result["maxsss_test"].test_omission + result["maxsss_test"].area == pytest.approx(min(sums))
     difference = min(abs(a - b) for a, b in zip(missed, area))
-    assert abs(found["equal_test"].test_omission - found["equal_test"].area) == pytest.approx(difference, abs=1e-12)
-    for threshold in found.values():
+    assert abs(result["equal_test"].test_omission - result["equal_test"].area) == pytest.approx(difference, abs=1e-12)
+    for threshold in result.values():
         hits = int(np.sum(test >= threshold.raw))
         assert threshold.test_omission == pytest.approx(1 - hits / test.size)
         assert threshold.binomial == pytest.approx(binom.sf(hits - 1, test.size, threshold.area), abs=1e-12)
@@ -149,15 +149,15 @@ def test_the_omission_table_runs_from_all_to_little(presence, background) -> Non
 
 @given(values, values, values)
 def test_a_sweep_has_every_step_and_counts_as_one_would_by_hand(presence, background, test) -> None:
-    made, _ = curve(presence, background, test)
-    swept = made.sweep(lambda raw: raw / 2, top=10.0, steps=11)
+    built, _ = curve(presence, background, test)
+    swept = built.sweep(lambda raw: raw / 2, top=10.0, steps=11)
     levels = [row["Threshold"] for row in swept]
     assert levels == sorted(set(levels))
     assert set(range(11)) <= set(levels), "the steps of a slider are all there"
-    assert min(made.domain) / 2 in levels, "so is the whole area"
+    assert min(built.domain) / 2 in levels, "so is the whole area"
     for row in swept:
         level = row["Threshold"]
-        assert row["Fractional area"] == pytest.approx(np.mean(made.domain / 2 >= level))
+        assert row["Fractional area"] == pytest.approx(np.mean(built.domain / 2 >= level))
         assert row["Training omission"] == pytest.approx(np.mean(presence / 2 < level))
         assert row["Test omission"] == pytest.approx(np.mean(test / 2 < level))
     assert "Test omission" not in curve(presence, background)[0].sweep(lambda raw: raw)[0]

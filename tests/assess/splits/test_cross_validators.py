@@ -41,8 +41,8 @@ def test_no_row_trains_and_tests(table, name):
     splitter = splitters(("x", "y"))[name]
     folds = list(splitter.split(frame, y))
     assert len(folds) == splitter.get_n_splits(frame, y)
-    held = np.concatenate([test[y[test] == 1] for _, test in folds])
-    assert sorted(held) == np.flatnonzero(y).tolist()
+    held_out = np.concatenate([test[y[test] == 1] for _, test in folds])
+    assert sorted(held_out) == np.flatnonzero(y).tolist()
     for train, test in folds:
         assert not set(train) & set(test)
         assert set(y[test]) == set(y[train]) == {0, 1}
@@ -83,11 +83,11 @@ def test_coordinates_in_every_form(table):
     points = geopandas.GeoSeries.from_xy(frame["x"], frame["y"])
     given = [xy.to_numpy(), ("x", "y"), xy, points, geopandas.GeoDataFrame(geometry=points)]
     tables = [frame] * len(given) + [geopandas.GeoDataFrame(frame, geometry=points)]
-    found = [
+    result = [
         [test.tolist() for _, test in SpatialBlocks(20, coordinates=one).split(X, y)]
         for one, X in zip([*given, None], tables)
     ]
-    assert all(folds == found[0] for folds in found)
+    assert all(folds == result[0] for folds in result)
 
 
 def test_degrees_are_known_by_name_and_by_crs(table):
@@ -110,8 +110,8 @@ def test_any_estimator_can_use_them(table):
     scores = cross_val_score(RandomForestClassifier(5, random_state=1), X, y, cv=folds, scoring="roc_auc")
     assert len(scores) == 4
     assert np.isfinite(scores).all()
-    found = cross_validate(LinearRegression(), X, frame["x"], cv=folds)["test_score"]  # no presences: all rows alike
-    assert len(found) == 4
+    result = cross_validate(LinearRegression(), X, frame["x"], cv=folds)["test_score"]  # no presences: all rows alike
+    assert len(result) == 4
     classes = np.array(["bog", "heath", "wood"])[np.arange(len(y)) % 3]
     assert (
         len(

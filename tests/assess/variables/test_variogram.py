@@ -32,43 +32,45 @@ def fields(lonlat: np.ndarray, km: float, model: str, count: int, seed: int, nug
 @pytest.mark.parametrize("nugget", [0.0, 0.3])
 def test_the_size_is_near_the_range_of_the_fields(model: str, km: float, nugget: float) -> None:
     lonlat = places(500, 1)
-    found = measure_autocorrelation(lonlat, fields(lonlat, km, model, 7, 2, nugget), [f"f{k}" for k in range(7)])
-    assert km / FACTOR < found.size_km < km * FACTOR
-    assert found.size_km == pytest.approx(np.median([one.range_km for one in found.variograms]))
-    assert f"{variogram.kilometres(found.size_km)} km: the median range of autocorrelation of 7 variables" in found.text
+    result = measure_autocorrelation(lonlat, fields(lonlat, km, model, 7, 2, nugget), [f"f{k}" for k in range(7)])
+    assert km / FACTOR < result.size_km < km * FACTOR
+    assert result.size_km == pytest.approx(np.median([one.range_km for one in result.variograms]))
+    assert (
+        f"{variogram.kilometres(result.size_km)} km: the median range of autocorrelation of 7 variables" in result.text
+    )
 
 
 def test_the_empirical_variogram_is_that_of_all_pairs() -> None:
     lonlat = places(60, 3)
     values = fields(lonlat, 150, "spherical", 1, 4)
-    found = measure_autocorrelation(lonlat, values, ["f"]).variograms[0]
+    result = measure_autocorrelation(lonlat, values, ["f"]).variograms[0]
     pairs = [(i, j) for i in range(60) for j in range(i)]
     h = np.array([great_circle(lonlat[[i]], lonlat[[j]])[0] for i, j in pairs])
     half = np.array([0.5 * (values[i, 0] - values[j, 0]) ** 2 for i, j in pairs])
     inside = h <= 0.5 * h.max()
-    assert found.pairs.sum() == np.count_nonzero(inside)
-    assert found.pairs.min() >= variogram.FEWEST
-    assert found.pairs @ found.semivariance == pytest.approx(half[inside].sum())
-    assert found.pairs @ found.distance == pytest.approx(h[inside].sum())
+    assert result.pairs.sum() == np.count_nonzero(inside)
+    assert result.pairs.min() >= variogram.FEWEST
+    assert result.pairs @ result.semivariance == pytest.approx(half[inside].sum())
+    assert result.pairs @ result.distance == pytest.approx(h[inside].sum())
 
 
 def test_noise_has_no_range_and_blocks_are_small() -> None:
     lonlat = places(400, 5)
     noise = np.random.default_rng(6).normal(size=(400, 3))
-    found = measure_autocorrelation(lonlat, noise, ["a", "b", "c"])
-    assert {one.state for one in found.variograms} == {"none"}
-    assert found.size_km < 0.05 * found.extent_km
-    assert "no variable is autocorrelated" in found.text
-    assert "random folds would be sufficient" in found.text
+    result = measure_autocorrelation(lonlat, noise, ["a", "b", "c"])
+    assert {one.state for one in result.variograms} == {"none"}
+    assert result.size_km < 0.05 * result.extent_km
+    assert "no variable is autocorrelated" in result.text
+    assert "random folds would be sufficient" in result.text
 
 
 def test_a_range_beyond_the_area_is_cut_at_a_third_of_it() -> None:
     lonlat = places(300, 7)
     trend = np.column_stack([lonlat[:, 0], lonlat[:, 1], lonlat.sum(axis=1)])
-    found = measure_autocorrelation(lonlat, trend, ["x", "y", "both"])
-    assert {one.state for one in found.variograms} == {"beyond"}
-    assert found.size_km == pytest.approx(found.extent_km / 3)
-    assert "is beyond a third of the extent, which is used instead" in found.text
+    result = measure_autocorrelation(lonlat, trend, ["x", "y", "both"])
+    assert {one.state for one in result.variograms} == {"beyond"}
+    assert result.size_km == pytest.approx(result.extent_km / 3)
+    assert "is beyond a third of the extent, which is used instead" in result.text
 
 
 def test_constant_variables_are_left_out_and_alone_refused() -> None:

@@ -109,7 +109,7 @@ def check_optimiser(seed):
     def divergence(p):
         return float(m @ (p * np.log(np.maximum(p, 1e-300) / u)))
 
-    found = minimize(
+    result = minimize(
         divergence,
         q,
         jac=lambda p: m * (np.log(np.maximum(p, 1e-300) / u) + 1),
@@ -118,8 +118,8 @@ def check_optimiser(seed):
         constraints={"type": "eq", "fun": lambda p: m @ p - 1, "jac": lambda p: m},
         options={"ftol": 1e-15, "maxiter": 1000},
     )
-    assert divergence(mine) == pytest.approx(divergence(found.x), abs=1e-8)
-    np.testing.assert_allclose(mine, found.x, atol=1e-4)
+    assert divergence(mine) == pytest.approx(divergence(result.x), abs=1e-8)
+    np.testing.assert_allclose(mine, result.x, atol=1e-4)
 
 
 def test_a_general_purpose_optimiser_finds_no_better():

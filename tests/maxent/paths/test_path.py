@@ -157,7 +157,7 @@ def test_a_fit_that_does_not_converge_is_told():
     case = small_case(4)
     features = case.features("lqht", 4)
     beta = np.full(features.size, 0.05)
-    told: list[float] = []
+    text: list[float] = []
     path = follow_path(
         features,
         case.sample,
@@ -165,11 +165,11 @@ def test_a_fit_that_does_not_converge_is_told():
         beta,
         epsilon=1e-6,
         max_iterations=1,
-        progress=lambda _, multiplier: told.append(multiplier),
+        progress=lambda _, multiplier: text.append(multiplier),
     )
     assert not path.certified
     assert path.gap > 1e-6
-    assert told == path.multipliers[1:].tolist()
+    assert text == path.multipliers[1:].tolist()
 
 
 def test_a_path_that_ends_above_its_start_is_the_empty_model():

@@ -223,8 +223,8 @@ def test_a_pool_goes_on_when_features_are_renumbered():
     fewer = features.subset(keep)
     pool.renumber(fewer, keep)
     members = np.arange(fewer.size)
-    for held, fresh in zip(pool.columns(members), ColumnPool(fewer).columns(members)):
-        np.testing.assert_array_equal(held, fresh)
+    for held_out, fresh in zip(pool.columns(members), ColumnPool(fewer).columns(members)):
+        np.testing.assert_array_equal(held_out, fresh)
 
 
 def test_the_line_search_goes_down_or_gives_up():

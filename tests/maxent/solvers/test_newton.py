@@ -193,7 +193,7 @@ def test_more_members_than_the_pool_holds(monkeypatch):
 def test_many_cells_are_looked_at_in_part_first(monkeypatch, alpha):
     """From every 16th cell to every 4th and to all of them: the optimum is that of all cells."""
     problem = make_pair(small_case(5, n=2000), alpha, "l1", classes="lqph", scale=0.005).problem
-    whole = solve_newton(problem, tolerance=1e-11)
+    full = solve_newton(problem, tolerance=1e-11)
     monkeypatch.setattr("sdm.maxent.columns.ROUGH_CELLS", 100)
     strides = []
     hessian = ColumnPool.hessian
@@ -202,7 +202,7 @@ def test_many_cells_are_looked_at_in_part_first(monkeypatch, alpha):
     assert set(strides) == {16, 4, 1}
     assert strides == sorted(strides, reverse=True)
     assert solution.status == "converged"
-    assert solution.objective == pytest.approx(whole.objective, abs=2e-11)
+    assert solution.objective == pytest.approx(full.objective, abs=2e-11)
 
 
 def test_repeated_fits_are_identical():

@@ -22,11 +22,11 @@ def test_no_optimiser_finds_a_lower_objective(power, alpha, scale):
     solution = solve_newton(pair.problem, tolerance=1e-9)
     assert solution.status == "converged"
     assert solution.gap <= 1e-9
-    found = pair.dense.optimum()
-    assert solution.objective <= found + 1e-8
+    result = pair.dense.optimum()
+    assert solution.objective <= result + 1e-8
     assert solution.objective == pytest.approx(pair.dense.objective(solution.weights), abs=1e-10)
     if power > 1.05 and scale == 0.02:  # where it is smooth enough for them to arrive
-        assert solution.objective == pytest.approx(found, abs=1e-6)
+        assert solution.objective == pytest.approx(result, abs=1e-6)
 
 
 @given(

@@ -65,8 +65,8 @@ def interior(columns, sample):
     objective = np.append(np.zeros(n), -1.0)
     equal = np.vstack([np.append(columns.T, np.zeros((columns.shape[1], 1)), axis=1), np.append(np.ones(n), 0.0)])
     below = np.hstack([-np.eye(n), np.ones((n, 1))])
-    found = linprog(objective, below, np.zeros(n), equal, np.append(columns.T @ sample, 1.0), bounds=(0, None))
-    return -found.fun if found.success else 0.0
+    result = linprog(objective, below, np.zeros(n), equal, np.append(columns.T @ sample, 1.0), bounds=(0, None))
+    return -result.fun if result.success else 0.0
 
 
 @given(cases(max_cells=25, max_variables=2))

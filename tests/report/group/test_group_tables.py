@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_axes.groups import NAMES, drawn_sites, group
 
-from sdm.assess.axes import axis_profiles, known_sites, own_shares, shared_numbers
+from sdm.assess.axes import axis_profiles, reference_sites, shared_numbers, specific_shares
 from sdm.features.growing.monomial import Monomial
 from sdm.features.shapes import Shapes
 from sdm.features.terms import PRODUCT, Terms
@@ -46,7 +46,7 @@ def test_axes_add_up_and_hold_the_range_of_the_sites(sites: np.ndarray) -> None:
 
 def test_shares_are_variances_of_the_two_parts_over_the_sites(sites: np.ndarray) -> None:
     model = group(sites, 7, own=True)
-    phi, own = features(model, sites), own_shares(model)
+    phi, own = features(model, sites), specific_shares(model)
     for s in range(7):
         together = np.var(phi @ (model.axes @ model.places[:, s]))
         apart = np.var(phi @ model.own[:, s])
@@ -64,7 +64,7 @@ def test_shares_are_variances_of_the_two_parts_over_the_sites(sites: np.ndarray)
 
 def test_without_its_sites_a_model_does_not_know_how_much_is_a_species_own(sites: np.ndarray) -> None:
     model = group(sites, 4, own=True, known=False)
-    own = own_shares(model)
+    own = specific_shares(model)
     np.testing.assert_array_equal(np.isnan(own), [True, False, False, True])
     assert own[1] == 0.0
     assert species_axis_rows(model)[1]["shared share"] == 1.0
@@ -137,7 +137,7 @@ def joined(model: GroupModel, weights: list[float], how: str) -> GroupModel:
 @pytest.mark.parametrize("how", ["term", "monomial"])
 def test_where_features_join_variables_a_curve_is_the_mean_over_the_sites(sites: np.ndarray, how: str) -> None:
     model = joined(group(sites, rank=2), [0.7, -0.4], how)
-    some = known_sites(model, 100)
+    some = reference_sites(model, 100)
     assert some is not None
     for k, own in axis_profiles(model, [0, 1]).items():
         heat = own[0]

@@ -1,11 +1,11 @@
-"""What is each species' own beside the axes: weights with an l1 penalty, at their optimum for any shared part.
+"""Species-specific weights in addition to the axes, with an l1 penalty, optimal for any shared part.
 
-For a given shared part every species has a small problem of its own,
+For a fixed shared part `θ` there is a small problem for every species,
 
     min_o  ln Σ_i q_i e^{θ_i + φ(i)·o} − φ̃·o + Σ_j β_j |o_j|
 
-which proximal Newton solves in a few steps. So the axes are sought among weights whose own parts are always best, and
-the slope of that value is the gradient at these own parts.
+which proximal Newton solves in a few steps. So the fit of the axes minimises over the specific parts, and the gradient
+of this minimum is the gradient at the optimal specific parts.
 """
 
 from collections.abc import Callable
@@ -19,16 +19,16 @@ from sdm.maxent.solvers.subproblem import solve_l1_quadratic
 from sdm.shared.problem import SharedProblem
 from sdm.types import Array
 
-_STEPS = 100  # of Newton's method, which needs about four
+_STEPS = 100  # limit of Newton's method, which needs about four
 _AT_REST = 1e-9  # violation of the optimality condition, in units of the penalty
-_LIFT = 1e-13  # of the curvature: the rounding of its sums, where features are copies of each other
+_LIFT = 1e-13  # relative increase of the curvature, for rounding with duplicate features
 
 
-Moved = tuple[float, Array, Array, Array]  # value, density, own weights and scores
+Moved = tuple[float, Array, Array, Array]  # value, density, specific weights and scores
 
 
-class OwnParts:
-    """The features that own parts have, and the penalties of every species (F, S); infinite where there is none."""
+class SpecificParts:
+    """The features of species-specific parts, and their penalties (F, S); infinite for features without such a part."""
 
     def __init__(self, problem: SharedProblem, beta: Array) -> None:
         self.problem, self.shape = problem, beta.shape
@@ -37,32 +37,33 @@ class OwnParts:
         self.beta = beta[self.features]
         self.means = problem.means[self.features] / problem.records.weight
 
-    def none(self) -> "OwnWeights":
-        """Return own parts that are zero."""
-        return OwnWeights(self, np.zeros(self.beta.shape))
+    def none(self) -> "SpecificWeights":
+        """Return specific parts of zero."""
+        return SpecificWeights(self, np.zeros(self.beta.shape))
 
 
 @dataclass(frozen=True)
-class OwnWeights:
-    """The own weights of all species, (k, S)."""
+class SpecificWeights:
+    """The species-specific weights of all species, (k, S)."""
 
-    parts: OwnParts
+    parts: SpecificParts
     values: Array
 
     @property
     def dense(self) -> Array:
-        """The weights of all features, (F, S)."""
+        """Return the weights of all features, (F, S)."""
         out = np.zeros(self.parts.shape)
         out[self.parts.features] = self.values
         return out
 
     @property
     def penalty(self) -> float:
-        """`Σ_s π_s Σ_j β_js |o_js|`."""
+        """Return `Σ_s π_s Σ_j β_js |o_js|`."""
         return float(np.sum(self.parts.beta * np.abs(self.values), axis=0) @ self.parts.problem.records.weight)
 
-    def solved(self, theta: Array) -> "OwnWeights":
-        """Return the best own parts for shared scores (n, S), which get theirs added in place."""
+    def solved(self, theta: Array) -> "SpecificWeights":
+        """Return the optimal specific parts for shared scores `theta` (n, S), and add their scores to `theta` in
+        place."""
         parts, out = self.parts, np.empty_like(self.values)
 
         def solve(s: int) -> None:
@@ -73,53 +74,53 @@ class OwnWeights:
             theta[:, s] = shared + parts.phi @ out[:, s]
 
         parts.problem.over_each(range(out.shape[1]), solve)
-        return OwnWeights(parts, out)
+        return SpecificWeights(parts, out)
 
 
 def _solve(phi: Array, q: Array, theta: Array, mean: Array, beta: Array, start: Array) -> Array:
-    """Return the own weights of one species, from the best ones of a state nearby."""
+    """Return the specific weights of one species, starting from the optimum of a near state."""
 
     def evaluate(o: Array, score: Array) -> Moved:
         gibbs = Entropy().gibbs(score, q)
         return gibbs.tau + float(beta @ np.abs(o) - mean @ o), q * gibbs.ratio, o, score
 
-    at = evaluate(start, theta + phi @ start)
+    point = evaluate(start, theta + phi @ start)
     for _ in range(_STEPS):
-        _, p, o, _ = at
+        _, p, o, _ = point
         direction, fall = _newton(phi, p, mean, beta, o)
         if fall == 0.0:
             break
-        found = _search(evaluate, at, direction, phi @ direction, fall)
-        if found is None:
+        step = _search(evaluate, point, direction, phi @ direction, fall)
+        if step is None:
             break
-        at, _ = found
-        if fall > -ROUNDING * max(1.0, abs(at[0])):  # nothing is left to gain
+        point, _ = step
+        if fall > -ROUNDING * max(1.0, abs(point[0])):  # no further decrease is possible
             break
-    return at[2]
+    return point[2]
 
 
 def _newton(phi: Array, p: Array, mean: Array, beta: Array, o: Array) -> tuple[Array, float]:
-    """Return the step of proximal Newton, and how much it promises; zero at the optimum."""
+    """Return the step of proximal Newton and its expected decrease; zero at the optimum."""
     expected = p @ phi
     slope, used = expected - mean, o != 0.0
     beyond = np.where(used, np.abs(slope + beta * np.sign(o)), np.abs(slope) - beta)
     direction = np.zeros_like(o)
     if np.all(beyond <= _AT_REST * beta):
         return direction, 0.0
-    at = np.flatnonzero(used | (beyond > 0.0))
-    centred = (phi[:, at] - expected[at]) * np.sqrt(p)[:, None]
+    active = np.flatnonzero(used | (beyond > 0.0))
+    centred = (phi[:, active] - expected[active]) * np.sqrt(p)[:, None]
     curvature = centred.T @ centred
-    curvature[np.diag_indices(at.size)] *= 1.0 + _LIFT
-    new, _ = solve_l1_quadratic(curvature, slope[at] - curvature @ o[at], beta[at], o[at])
-    direction[at] = new - o[at]
-    return direction, float(slope @ direction + beta[at] @ (np.abs(new) - np.abs(o[at])))
+    curvature[np.diag_indices(active.size)] *= 1.0 + _LIFT
+    new, _ = solve_l1_quadratic(curvature, slope[active] - curvature @ o[active], beta[active], o[active])
+    direction[active] = new - o[active]
+    return direction, float(slope @ direction + beta[active] @ (np.abs(new) - np.abs(o[active])))
 
 
 def _search(
-    evaluate: Callable[[Array, Array], Moved], at: Moved, direction: Array, along: Array, fall: float
+    evaluate: Callable[[Array, Array], Moved], point: Moved, direction: Array, along: Array, fall: float
 ) -> tuple[Moved, float] | None:
-    """Return the longest of the steps 1, ½, ¼ … that makes the value smaller; None if there is none."""
-    value, _, o, score = at
+    """Return the longest of the steps 1, ½, ¼ … that decreases the value, else None."""
+    value, _, o, score = point
     limit = value + ROUNDING * abs(value)
     return backtrack(
         lambda size: evaluate(o + size * direction, score + size * along),
