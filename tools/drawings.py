@@ -1,4 +1,4 @@
-"""Pictures of the pages that explain: each is computed from the sample data, and shows one idea."""
+"""Pictures of the explanation, computed from the sample data."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -51,7 +51,7 @@ def fitted(presences: pd.DataFrame, features: str, multiplier: float) -> sdm.Max
 
 
 def loss(model: sdm.Maxent, presences: pd.DataFrame) -> float:
-    """Return the mean log loss of presences over the background, less that of a uniform map."""
+    """Return the mean log loss of presences over the background, less the loss of a uniform map."""
     _, background = samples()
     scores, everywhere = model.decision_function(presences), model.decision_function(background)
     top = everywhere.max()
@@ -59,21 +59,21 @@ def loss(model: sdm.Maxent, presences: pd.DataFrame) -> float:
 
 
 def certificate(picture: Path) -> None:
-    """Draw what is known of the optimum after every round of a fit."""
+    """Draw the gain and its upper bound after every round of a fit."""
     presences, _ = samples()
     rounds = fitted(presences, "lqh", 1.0).solution_.history
     number = np.arange(1, len(rounds) + 1)
     best = np.array([-one.objective for one in rounds])
     figure, (left, right) = pair(8.6, 3.2)
-    left.plot(number, best, "o-", color=INK, label="the model of this round")
-    left.plot(number, best + [one.gap for one in rounds], "s--", color=ACCENT, label="no model can be better than this")
+    left.plot(number, best, "o-", color=INK, label="model of the round")
+    left.plot(number, best + [one.gap for one in rounds], "s--", color=ACCENT, label="upper bound")
     left.fill_between(number, best, best + [one.gap for one in rounds], color=ACCENT, alpha=0.15)
     left.set(xlabel="round", ylabel="regularised gain (nats)", title="The optimum is between the lines")
     left.legend(fontsize=8)
     right.semilogy(number, [max(one.gap, 1e-12) for one in rounds], "o-", color=INK)
     right.axhline(1e-6, color=GREY, linestyle=":")
-    right.text(1, 1.4e-6, "here a fit may stop", fontsize=8, color=GREY)
-    right.set(xlabel="round", ylabel="gap (nats)", title="Their distance is the certificate")
+    right.text(1, 1.4e-6, "default tolerance", fontsize=8, color=GREY)
+    right.set(xlabel="round", ylabel="gap (nats)", title="The duality gap is their difference")
     save(figure, picture)
 
 
@@ -92,10 +92,8 @@ def regularisation(picture: Path) -> None:
     many = np.geomspace(0.03, 30, 13)
     models = [fitted(few, "lqh", each) for each in many]
     right.semilogx(many, [loss(model, few) for model in models], "o-", color=GREY, label="training records")
-    right.semilogx(
-        many, [loss(model, rest) for model in models], "o-", color=ACCENT, label="records that were held out"
-    )
-    right.set(xlabel="multiplier", ylabel="log loss (nats, less is better)", title="Too little, and too much")
+    right.semilogx(many, [loss(model, rest) for model in models], "o-", color=ACCENT, label="held-out records")
+    right.set(xlabel="multiplier", ylabel="log loss (nats, less is better)", title="Overfitting and underfitting")
     right.legend(fontsize=8)
     save(figure, picture)
 
@@ -111,7 +109,7 @@ def complexity(picture: Path) -> None:
         train, test = presences.iloc[order[:count]], presences.iloc[order[100:]]
         models = [fitted(train, features, 0.2) for features in kinds.values()]
         axis.plot([loss(each, train) for each in models], "o-", color=GREY, label="training records")
-        axis.plot([loss(each, test) for each in models], "o-", color=ACCENT, label="records that were held out")
+        axis.plot([loss(each, test) for each in models], "o-", color=ACCENT, label="held-out records")
         axis.set_xticks(range(len(kinds)), list(kinds), fontsize=8)
         axis.set(title=f"{count} records", ylabel="log loss (nats, less is better)")
     axes[0].legend(fontsize=8)
@@ -119,7 +117,7 @@ def complexity(picture: Path) -> None:
 
 
 def background(picture: Path) -> None:
-    """Draw what a model compares: the temperature of the records, and that of the background."""
+    """Draw the temperature of the records and of the background, and their ratio."""
     presences, everywhere = samples()
     figure, (left, right) = pair(8.6, 3.0)
     bins = np.linspace(everywhere["temperature"].min(), everywhere["temperature"].max(), 25)
@@ -127,17 +125,17 @@ def background(picture: Path) -> None:
     middle = (bins[1:] + bins[:-1]) / 2
     for share, colour, label in zip(shares, (GREY, ACCENT), ("background", "records"), strict=True):
         left.fill_between(middle, 100 * share, step="mid", color=colour, alpha=0.5, label=label)
-    left.set(xlabel="temperature (°C)", ylabel="percent of the places", title="Two sets of places")
+    left.set(xlabel="temperature (°C)", ylabel="percent of the places", title="Records and background")
     left.legend(fontsize=8)
     enough = shares[0] > 0.004
     right.bar(middle[enough], (shares[1] / np.maximum(shares[0], 1e-9))[enough], np.diff(bins)[0] * 0.9, color=INK)
     right.axhline(1, color=GREY, linestyle=":")
-    right.set(xlabel="temperature (°C)", ylabel="records, times chance", title="What a model learns: their ratio")
+    right.set(xlabel="temperature (°C)", ylabel="ratio of records to background", title="Their ratio")
     save(figure, picture)
 
 
 def same_records(picture: Path) -> None:
-    """Draw a common and a rare species, of which the same records came to hand."""
+    """Draw a common and a rare species with the same records."""
     rng = np.random.default_rng(5)
     with rasterio.open(SAMPLE / "truth" / "Virtualis_montanus.tif") as source:
         truth = source.read(1, masked=True).astype(float).filled(0.0)
@@ -147,12 +145,12 @@ def same_records(picture: Path) -> None:
     rare = np.concatenate([records, common[rng.permutation(len(common))[:90]]])
     figure, axes = pair(8.0, 4.2)
     for axis, living, title in (
-        (axes[0], common, f"Common: it lives in {len(common):,} cells"),
-        (axes[1], rare, f"Rare: it lives in {len(rare):,} cells"),
+        (axes[0], common, f"Common species: present in {len(common):,} cells"),
+        (axes[1], rare, f"Rare species: present in {len(rare):,} cells"),
     ):
         axis.imshow(np.where(layers()["temperature"] == layers()["temperature"], 0.12, 0), cmap="Greys", vmin=0, vmax=1)
-        axis.scatter(living[:, 1], living[:, 0], s=4, color=GREY, label="lives here")
-        axis.scatter(records[:, 1], records[:, 0], s=14, color=ACCENT, label="found here: your 60 records")
+        axis.scatter(living[:, 1], living[:, 0], s=4, color=GREY, label="present")
+        axis.scatter(records[:, 1], records[:, 0], s=14, color=ACCENT, label="60 records")
         axis.set(title=title, xticks=[], yticks=[])
     axes[1].legend(fontsize=8, loc="lower right")
     save(figure, picture)

@@ -198,6 +198,12 @@ def test_a_first_page_is_short(page: str, limit: int) -> None:
     assert words_in((ROOT / page).read_text(encoding="utf-8")) <= limit
 
 
+def test_the_pages_that_people_write_are_short() -> None:
+    """Each topic once. The pages of developers, and those made from the code, are not counted."""
+    pages = [page for page in WRITTEN[1:] if DOCS / "development" not in page.parents]
+    assert sum(words_in(page.read_text(encoding="utf-8")) for page in pages) <= 48_000
+
+
 def test_the_changelog_is_short() -> None:
     """The first version in a paragraph of each topic, the versions after it in lines: old detail is in git."""
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
