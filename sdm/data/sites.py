@@ -118,7 +118,7 @@ def read_site_table(
     if layers and not labels_only and not (np.isfinite(x) & np.isfinite(y)).any():
         raise ColumnError(
             f"table '{first.name}' has no coordinates to read layers at: expected columns such as longitude and "
-            f"latitude, x and y, or easting and northing; it has {', '.join(first.frame.columns)}; name them with "
+            f"latitude, x and y, or easting and northing; it has {', '.join(first.frame.columns)}. Name them with "
             "--x-column and --y-column"
         )
     rows = first.rows if second is None else first.rows.joined(second.rows)

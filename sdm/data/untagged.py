@@ -184,7 +184,7 @@ def refuse_untagged(found: Sequence[Untagged], *, of: str, places: str, sampled:
     raise UntaggedNodata(
         f"{of} '{first.variable}' has the value {first.text} in {percent} of its {places} ({first.cells:,} of "
         f"{first.total:,}{looked}), {among}, and the file does not declare it as nodata{more}: use --nodata {typed} to "
-        "treat it as missing, or --nodata none if it is a true value"
+        "treat it as missing, or --nodata none if it is valid"
     )
 
 

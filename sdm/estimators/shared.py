@@ -35,7 +35,7 @@ _NUMBERS = {
     "tolerance": (0.0, np.inf, "a positive gap in nats per record, such as 1e-4"),
     "prevalence": (0.0, 1.0, "a number between 0 and 1"),
     "strength": (0.0, np.inf, "a positive number, or 'auto'"),
-    "own": (0.0, np.inf, "a positive multiplier of the penalties of what is each species' own, or None"),
+    "own": (0.0, np.inf, "a positive multiplier of the species-specific penalties, or None"),
 }
 _LEAST_DRAWN = 0.1  # smallest scale of a random feature, relative to the mean one
 _CONSTANT = 1e-9  # standard deviation below which a feature (scaled to [0, 1]) is constant over the sites

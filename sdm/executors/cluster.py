@@ -51,7 +51,7 @@ def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
             yield executor
         except BrokenExecutor as error:
             raise ClusterError(
-                f"the workers of the cluster at {executor.name} were killed one after the other at the same task, "
+                f"the workers of the cluster at {executor.name} were killed at the same task, "
                 "probably by a lack of memory: use fewer workers per machine, or more memory for each"
             ) from error
         finally:

@@ -84,7 +84,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         models = replicates_by_name(whole_models, command["replicates"])
         if command["replicates"] > 1:
             alone = [name for name, own in models.items() if len(own) == 1]
-            done.warnings += [f"{name} is no replicate: expected {name}_0, {name}_1 and so on" for name in alone]
+            done.warnings += [f"{name} is not a replicate: expected {name}_0, {name}_1 and so on" for name in alone]
         failures = {model.name: SdmError(model.error, code=model.code) for model in found.failed}
         notices = found.notices
     named = {name: "" if str(error).startswith(name) else f"{name}: " for name, error in failures.items()}

@@ -84,6 +84,6 @@ def test_the_constant_model_is_measured_beside():
     assert result.numbers(["a", "b"])["constant_log_loss"] == result.constant
     assert result.warning("test") is None
     worse = measure_classes(p[::-1], targets, p)
-    assert "test: the model predicts worse than the classes' frequencies alone" in worse.warning("test")
+    assert "test: the model predicts worse than the null model of class frequencies" in worse.warning("test")
     assert np.isnan(measure_classes(p, targets).constant)
     assert measure_classes(p, targets).warning("test") is None

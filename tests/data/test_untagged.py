@@ -138,7 +138,7 @@ def test_the_sentence_names_everything() -> None:
     assert str(caught.value) == (
         "layer 'bio1' has the value -9999 in 31 % of its cells (310 of 1,000 in a sample), its other values are -25 "
         "to 310, and the file does not declare it as nodata; so has 'bio2'; also 'cover' (255): use --nodata "
-        "-9999,cover=255 to treat it as missing, or --nodata none if it is a true value"
+        "-9999,cover=255 to treat it as missing, or --nodata none if it is valid"
     )
     refuse_untagged([], of="layer", places="cells")
 

@@ -38,8 +38,8 @@ class ClassMeasures:
         if not self.log_loss > self.constant:
             return None
         return (
-            f"{kind}: the model predicts worse than the classes' frequencies alone (log loss {self.log_loss:.4f} nats, "
-            f"constant model {self.constant:.4f}): do not trust its probabilities; try other variables, or fewer"
+            f"{kind}: the model predicts worse than the null model of class frequencies (log loss {self.log_loss:.4f} "
+            f"nats, null model {self.constant:.4f}): do not use its probabilities; use other variables, or fewer"
         )
 
     def numbers(self, labels: Sequence[str]) -> Numbers:

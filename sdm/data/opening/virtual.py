@@ -99,6 +99,6 @@ def _source(virtual: Path, item: ElementTree.Element, name: str) -> Path:
 def refused(name: str, reason: str) -> LayerError:
     """Return the error for a virtual raster that is not read."""
     return LayerError(
-        f"virtual raster (VRT) '{name}' is refused: {reason}; expected a mosaic of GeoTIFF, .img or .asc files in its "
-        "folder or below; move them there, or write the values with gdal_translate -of GTiff"
+        f"virtual raster (VRT) '{name}' is refused: {reason}. Expected a mosaic of GeoTIFF, .img or .asc files in its "
+        "folder or below: move them there, or write the values with gdal_translate -of GTiff"
     )

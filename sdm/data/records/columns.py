@@ -47,7 +47,7 @@ def find_columns(
     if x is None or y is None:
         raise ColumnError(
             f"file '{source}' has no coordinate columns: expected names such as decimalLongitude, longitude, lon, x or "
-            f"easting, and decimalLatitude, latitude, lat, y or northing; it has {', '.join(header)}; name them with "
+            f"easting, and decimalLatitude, latitude, lat, y or northing; it has {', '.join(header)}. Name them with "
             "--x-column and --y-column"
         )
     return species_column(header, sample, wanted[0], source, (x, y)), x, y

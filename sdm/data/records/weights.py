@@ -58,8 +58,8 @@ def uncertain_beyond_cell(
     known = int(np.count_nonzero(np.isfinite(km)))
     return (
         f"{np.count_nonzero(beyond):,} of {len(points):,} records ({known:,} of known uncertainty) are less certain "
-        f"than a cell is wide (about {np.median(size[beyond]):.3g} km; the least certain {np.nanmax(km):.4g} km): "
-        "the layers may have other values at their true locations; --max-uncertainty excludes such records"
+        f"than a cell is wide (about {np.median(size[beyond]):.3g} km, the least certain {np.nanmax(km):.4g} km). The "
+        "layers may have other values at their true locations; --max-uncertainty excludes such records"
     )
 
 

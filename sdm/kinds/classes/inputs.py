@@ -174,7 +174,7 @@ def _species_column(records: Occurrences, wanted: str | None, source: str, notic
     if known is None:
         sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
         perhaps = species_column(header, sample, None, source)
-        hint = f"; if '{perhaps}' names species, say so with --species-column" if perhaps else ""
+        hint = f"; if '{perhaps}' names species, use --species-column {perhaps}" if perhaps else ""
         notices.append(f"{source} has no column of species: all rows are assumed to be one species{hint}")
     return known
 

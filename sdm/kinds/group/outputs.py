@@ -88,28 +88,28 @@ def group_numbers(model: GroupModel) -> Numbers:
 
 def group_warnings(model: GroupModel) -> list[str]:
     """Return warnings about the interpretation of the axes."""
-    found, count = [], len(model.species)
+    warnings, count = [], len(model.species)
     if count < FEW_SPECIES:
-        found.append(
-            f"The group has {count} species: axes of so few are hardly more than the responses of these species "
-            "themselves, and tell little about others"
+        warnings.append(
+            f"The group has only {count} species: the axes describe the responses of these species and may not apply "
+            "to others"
         )
     if model.meta.get("spatial"):
-        found.append(
-            "The features have functions of place among them: the axes are for mapping within the region only, not for "
-            "other places or times, and a map of an axis may show where people looked"
+        warnings.append(
+            "The model has spatial features: the axes apply to this region only, and their maps can include the "
+            "sampling effort"
         )
     if not model.rank:
-        found.append("No axis entered at this strength of the penalty: the species share nothing in this model")
+        warnings.append("The model has no axes at this strength of the penalty: the species share no response")
     rows = strength_rows(model.meta)
     chosen = [k for k, row in enumerate(rows) if row["chosen"] is True]
     if len(rows) > 1 and chosen and rows[chosen[0]]["held_out"] != "" and chosen[0] in (0, len(rows) - 1):
         end, more = ("weakest", "weaker") if chosen[0] == 0 else ("strongest", "stronger")
-        found.append(
-            f"The chosen strength, {rows[chosen[0]]['strength']:g}, is the {end} that was tried: a {more} penalty may "
-            "do better"
+        warnings.append(
+            f"The selected strength, {rows[chosen[0]]['strength']:g}, is the {end} of the compared ones: a {more} "
+            "penalty may have a smaller loss"
         )
-    return found
+    return warnings
 
 
 def draw_group(results: Results, paper: Paper) -> Files:

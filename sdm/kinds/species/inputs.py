@@ -400,8 +400,8 @@ def _read_table(
     """Read a table of samples; a single table must contain background. `like` are the variables of another table.
     Filters apply to records only: a table of background is not `filtered`."""
     hint = (
-        "no layers were given: give a folder of them, or a table of background points, after the occurrence file; for "
-        "a density of the points themselves, without layers, give their window as --bounds xmin,ymin,xmax,ymax"
+        "no layers were given: give a folder of layers, or a table of background points, after the occurrence file. "
+        "For a density of the points without layers, use --bounds xmin,ymin,xmax,ymax"
     )
     roles = ColumnRoles(weights, options.background.effort_column, options.test.fold_column)
     try:

@@ -127,7 +127,7 @@ def _write_range(measured: MeasuredSpecies, raster: Path, min_patch: float, file
     if not dropped:
         return []
     size = f"{len(dropped):,} patches of less than {min_patch:g} km² ({sum(dropped):,.0f} km² in all)"
-    return [f"the range leaves out {size}"]
+    return [f"the range excludes {size}"]
 
 
 def _write_other_maps(measured: MeasuredSpecies, prepared: SpeciesPrepared, raster: Path, to: Destination) -> None:

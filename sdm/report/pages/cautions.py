@@ -14,7 +14,7 @@ COLLINEAR = 0.7  # absolute correlation (Dormann et al. 2013)
 NOTABLE = 0.01  # share of cells outside the training range
 MOST_PAIRS = 3
 WORSE = "predicts worse than"
-SECTIONS = {"outside the environment": "scenarios", WORSE: "classes"}  # by a phrase of the stored warning
+SECTIONS = {"outside the training range": "scenarios", WORSE: "classes"}  # by a phrase of the stored warning
 
 
 @dataclass(frozen=True)

@@ -147,34 +147,30 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
         first = max(by_variable, key=by_variable.__getitem__)
         maps = "the map" if len(shares) == 1 else f"{len(notable)} of {len(shares)} maps"
         out.append(
-            f"{found.name}: a part of {maps} is outside the environment that the model was fitted to, up to "
-            f"{share:.0%} of the cells ({worst.title}; most by {first}, {by_variable[first]:.0%}): no data tests what "
-            "it predicts there"
+            f"{found.name}: up to {share:.0%} of the cells of {maps} are outside the training range ({worst.title}; "
+            f"most by {first}, {by_variable[first]:.0%}): the predictions there are extrapolations without data"
         )
     if empty := [case.title for case in found.scenarios if not case.numbers["suitability"]["cells"]]:
         out.append(
-            f"{found.name}: {len(empty)} of {len(found.scenarios)} scenarios ({empty[0]}) have an empty map, for every "
-            "cell is outside the training range: use another --extrapolation to see it"
+            f"{found.name}: {len(empty)} of {len(found.scenarios)} scenarios ({empty[0]}) have an empty map, because "
+            "every cell is outside the training range: use another --extrapolation"
         )
     suitable = [(case.tree("suitable_outside").get("share", 0.0), case) for case in found.scenarios]
     share, worst = max(suitable, key=lambda pair: pair[0])
     if share >= NOTABLE:
         hatched = bool(worst.numbers.get("novelty"))
-        how = "look at the hatched parts of the maps" if hatched else "see where, by --novelty mess,"
-        out.append(
-            f"{found.name}: up to {share:.0%} of the suitable area ({worst.title}) is extrapolated: {how} before you "
-            "use it"
-        )
+        how = "see the hatched parts of the maps" if hatched else "use --novelty mess to map it"
+        out.append(f"{found.name}: up to {share:.0%} of the suitable area ({worst.title}) is extrapolated: {how}")
     if not shares:
-        out.append(f"{found.name}: the model file does not say what it was fitted to, so extrapolation is unknown")
+        out.append(f"{found.name}: the model file has no training range, so extrapolation is unknown")
     for shared, cases in found.groups():
         nets = _net_changes(cases)
         if nets and min(nets) < 0 < max(nets):
             group = "_".join(shared.values()) or "all scenarios"
             grow = sum(net > 0 for net in nets)
             out.append(
-                f"{found.name}, {group}: scenarios do not agree whether the suitable area grows ({grow}) or shrinks "
-                f"({len(nets) - grow})"
+                f"{found.name}, {group}: the suitable area increases in {grow} scenarios and decreases in "
+                f"{len(nets) - grow}"
             )
     return out
 

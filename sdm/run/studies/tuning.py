@@ -126,10 +126,7 @@ def _notes(tuning: Tuning, task: AnyTask, options: RunOptions, tested: bool) -> 
     if tested or not by_folds or len(tuning.settings) < 2 or options.test.division is None:
         return []
     compared = f"{len(tuning.settings):,} settings were compared by the same folds"
-    return [
-        f"{compared}, so what cross-validation says of the chosen one is a little too good: records set aside "
-        "(--test-percent) would test the choice as well"
-    ]
+    return [f"{compared}, so the measures of the selected one are slightly optimistic: use --test-percent to test it"]
 
 
 def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> Numbers:

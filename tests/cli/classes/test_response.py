@@ -454,7 +454,7 @@ def test_the_constant_model_is_beside_ours_in_every_report(world, tmp_path: Path
     species = list(dict.fromkeys(row["species"] for row in rows(table)))
     found = sdm(*words, "--rm", 0.01, "--species", species[0], "-o", tmp_path / "worse")
     assert found.exit_code == 0, found.output
-    warning = "warning: cross-validation: the model predicts worse than the classes' frequencies alone"
+    warning = "warning: cross-validation: the model predicts worse than the null model of class frequencies"
     assert warning in found.stderr
     stem = next((tmp_path / "worse").glob("*.npz")).stem
     numbers = json.loads((tmp_path / "worse" / f"{stem}.json").read_text(encoding="utf-8"))

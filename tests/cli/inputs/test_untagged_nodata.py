@@ -57,7 +57,7 @@ def test_every_command_stops(command: str, own, fit, tmp_path: Path) -> None:
     said = fail(*words)
     assert said.startswith("layer 'elevation' has the value -9999 in ")
     assert "% of its cells (" in said
-    assert said.endswith("use --nodata -9999 to leave such cells out, or --nodata none if it is a true value")
+    assert said.endswith("use --nodata -9999 to treat it as missing, or --nodata none if it is valid")
     assert not (tmp_path / "out").exists()
     succeed(*words, "--nodata", "-9999")
 

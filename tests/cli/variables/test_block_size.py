@@ -83,7 +83,7 @@ def test_classes_and_communities(world, tmp_path: Path) -> None:
     out = tmp_path / "joint"
     words = ("joint", world.survey, world.layers, *CATEGORICAL, "--learner", "crf-l2", "--cost", 1, "--no-map")
     words = (*words, "--no-report", "--dpi", 50)
-    assert "block size " in succeed(*words, *AUTO, "-o", out).stdout
+    assert "block size" in succeed(*words, *AUTO, "-o", out).stdout
     assert numbers_of(out)["test"]["blocks"]["size_km"] == pytest.approx(sizes[0])
     assert {"variograms.csv", "variograms.png"} <= set(files(out))
     none = fail(*words, "--split", "block", "-o", tmp_path / "none", code=2)

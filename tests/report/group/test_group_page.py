@@ -146,7 +146,7 @@ def test_groups_with_no_axis_or_one_have_a_page(layers: Stack, tmp_path: Path, r
         assert set(found) == {"axes", "path", "each", "fit", "settings"}
         assert "The model has no axes" in found["axes"]
         assert "axes" not in files
-        assert "No axis entered" in make_page(read_results(tmp_path / "group")).split("<section", 1)[0]
+        assert "The model has no axes" in make_page(read_results(tmp_path / "group")).split("<section", 1)[0]
     else:
         assert list(found) == ORDER
         assert "A species with a positive slope" in found["biplot"]
@@ -162,9 +162,9 @@ def test_warnings_come_first(layers: Stack, tmp_path: Path) -> None:
     model = model_of(layers, 3, spatial=True, path=path, status="time limit")
     written(model, None, tmp_path / "group", **{"output.map": True})
     head = make_page(read_results(tmp_path / "group")).split("<section", 1)[0]
-    assert "The group has 3 species" in head
-    assert "for mapping within the region only" in head
-    assert "The chosen strength, 0.5, is the weakest that was tried" in head
+    assert "The group has only 3 species" in head
+    assert "the axes apply to this region only" in head
+    assert "The selected strength, 0.5, is the weakest of the compared ones" in head
     assert not list((tmp_path / "group").glob("*.tif"))
     assert "map" not in sections(tmp_path / "group")
     assert "Not converged (status: time limit)" in sections(tmp_path / "group")["fit"]

@@ -68,7 +68,7 @@ def test_held_out_folds_count_too(full: Path, tmp_path: Path) -> None:
 
 def test_extrapolation_of_scenarios_is_told_once(full: Path) -> None:
     results = read_results(full)
-    said = [text for text in told(results) if "outside the environment" in text]
+    said = [text for text in told(results) if "outside the training range" in text]
     assert len(said) == 1
     assert not said[0].startswith(results.title), "the page says whose it is"
 
@@ -94,7 +94,7 @@ def test_a_class_model_that_is_worse_than_frequencies_says_so(surveyed: Path, tm
     assert len(found) == 1
     assert "worse than the null model" in found[0]
     assert "log loss 0.9, null model 0.5" in found[0]
-    known = ["test: the model predicts worse than the classes' frequencies alone"]
+    known = ["test: the model predicts worse than the null model of class frequencies"]
     stored = told(change(surveyed, tmp_path / "c", measures=measures, warnings=known))
     assert sum("worse than" in text for text in stored) == 1, "what the run said is not said again"
 

@@ -18,7 +18,7 @@ class StructuralMethod(SpeciesMethod):
 
     name: ClassVar[str] = "structural"
     estimator_class: ClassVar[type[SpeciesEstimator]] = StructMaxent
-    hints: ClassVar[dict[str, str]] = HINTS | {"features": "fit.families chooses what a structural model is made of"}
+    hints: ClassVar[dict[str, str]] = HINTS | {"features": "use fit.families for a structural model"}
 
     def check(self, fit: FitOptions) -> None:
         """Raise for options of the model that do not apply or are inconsistent."""
