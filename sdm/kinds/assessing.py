@@ -129,7 +129,7 @@ def assess(
     selection (`chosen_in_folds`). If settings were selected with the same folds, `prepared` has their measures. `start`
     is the model of all data, the initial point of the fits to folds.
     """
-    assessed, own, table, split = Assessed(), options.test, fit.table, fit.split
+    assessed, test, table, split = Assessed(), options.test, fit.table, fit.split
     validated = prepared.validated.get(fit.name)
     nested = chosen_in_folds(task_of(options), prepared, fit.name, split, options, progress)
     with workers(options) as pool:
@@ -141,11 +141,11 @@ def assess(
                 assessed.validation = validated
             else:
                 assessed.validation = cross_validate(whole, fit.base, folds, keep_models=keep, start=start, **common)
-        if own.jackknife:
+        if test.jackknife:
             assessed.jackknife = jackknife(table, single, fit.test, **common)
-        if own.null_models and split is not None:
+        if test.null_models and split is not None:
             whole, folds = (table, split) if nested is None else nested
-            nulls = null_models(whole, single, folds, iterations=own.null_models, seed=options.seed, **common)
+            nulls = null_models(whole, single, folds, iterations=test.null_models, seed=options.seed, **common)
             assessed.nulls = nulls
     return assessed
 
@@ -184,11 +184,11 @@ def make_surfaces(model: ValueModel, words: Sequence[str], values: Array, scale:
 
 def read_pairs(words: Sequence[str], names: Sequence[str]) -> list[tuple[int, int]]:
     """Return the indices of pairs of variables."""
-    pairs, known = [], without_place(names)
+    pairs, variables = [], without_place(names)
     for word in words:
         parts = [part.strip() for part in word.split(":")]
-        if len(parts) != 2 or parts[0] == parts[1] or any(part not in known for part in parts):
-            listed = ", ".join(known)
+        if len(parts) != 2 or parts[0] == parts[1] or any(part not in variables for part in parts):
+            listed = ", ".join(variables)
             raise OptionError(f"output.surfaces={word!r}: expected two variables with a colon, of {listed}")
         pairs.append((list(names).index(parts[0]), list(names).index(parts[1])))
     return pairs

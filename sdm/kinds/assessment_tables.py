@@ -32,11 +32,11 @@ def importance_rows(model: AnyMeasured) -> list[Row]:
 
     Classes have one kind: the increase of the log loss by permutation.
     """
-    found = model.assessed
-    if not found.contribution:
+    assessed = model.assessed
+    if not assessed.contribution:
         heads = {"variable": "variable", "percent": "percent", "log loss rise": "drop", "deviation": "drop_deviation"}
-        return [{head: getattr(row, name) for head, name in heads.items()} for row in found.permutation]
-    parts = {row.variable: row for row in found.contribution}
+        return [{head: getattr(row, name) for head, name in heads.items()} for row in assessed.permutation]
+    parts = {row.variable: row for row in assessed.contribution}
     rows = [
         {
             "variable": row.variable,
@@ -47,7 +47,7 @@ def importance_rows(model: AnyMeasured) -> list[Row]:
             "AUC drop": row.drop,
             "AUC drop deviation": row.drop_deviation,
         }
-        for row in found.permutation
+        for row in assessed.permutation
     ]
     return sorted(rows, key=lambda row: -float(row["contribution"]))
 
@@ -145,9 +145,9 @@ def write_assessment(measured: AnyMeasured, model: FittedModel, stack: "Stack | 
     if replicates:  # for the variance partitioning of `sdm project`
         files[REPLICATES] = REPLICATES
         (folder / REPLICATES).mkdir()
-        known = {key: model.meta[key] for key in ("species", "title") if key in model.meta}
+        tags = {key: model.meta[key] for key in ("species", "title") if key in model.meta}
         for k, one in enumerate(replicates, start=1):
-            save_model(replace(one, meta={**one.meta, **known}), folder / REPLICATES / f"{name}_{k}.npz")
+            save_model(replace(one, meta={**one.meta, **tags}), folder / REPLICATES / f"{name}_{k}.npz")
     _draw_assessment(measured, stack, to)
 
 
@@ -206,6 +206,6 @@ def _land(stack: "Stack | None") -> "Picture | None":
         path = Path(layer.path)
         if not layer.computed and not layer.resample and path.is_file():
             picture = read_picture(path, LAND_PIXELS, layer.band)
-            known = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
-            return replace(picture, values=np.where(known, picture.values, np.nan).astype(np.float32))
+            has_data = ~np.isin(picture.values, np.array(layer.nodata, dtype=np.float32))
+            return replace(picture, values=np.where(has_data, picture.values, np.nan).astype(np.float32))
     return None

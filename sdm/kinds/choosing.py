@@ -26,10 +26,10 @@ LEAST = 2  # smallest number of variables for a selection
 
 def refuse_choice(options: RunOptions, what: str) -> None:
     """Raise if the options select variables of inputs without variables."""
-    own = options.layers
+    layers = options.layers
     for name in ("drop_correlated", "drop_vif", "reduce", "reduce_to"):
-        if getattr(own, name) not in (None, False):
-            raise InapplicableError(f"layers.{name}={getattr(own, name)!r} does not apply to {what}: remove it")
+        if getattr(layers, name) not in (None, False):
+            raise InapplicableError(f"layers.{name}={getattr(layers, name)!r} does not apply to {what}: remove it")
 
 
 def choose_variables(
@@ -39,11 +39,11 @@ def choose_variables(
 
     Test records are not used.
     """
-    own = options.layers
+    layers = options.layers
     plan = task.plan(prepared, name, with_default_folds(options) if options.layers.reduces else options)
     table = plan.table
-    if own.reduce_to is not None and own.reduce_to >= len(table.names):
-        raise OptionError(f"layers.reduce_to={own.reduce_to}: expected fewer than the {len(table.names)} variables")
+    if layers.reduce_to is not None and layers.reduce_to >= len(table.names):
+        raise OptionError(f"layers.reduce_to={layers.reduce_to}: expected fewer than the {len(table.names)} variables")
     with workers(options) as pool:
         choice = uncorrelated(task, table, options, pool, progress)
         if options.layers.reduces and len(choice.kept) >= LEAST:
@@ -53,13 +53,13 @@ def choose_variables(
                 base,
                 plan.split,
                 task.assessor,
-                to=own.reduce_to,
+                to=layers.reduce_to,
                 shuffles=Shuffles(options.test.repeats, options.seed),
                 executor=pool,
                 progress=progress,
             )
-            gone = [Dropped(step.dropped, "reduction", step.importance) for step in steps[1:] if step.kept]
-            choice = replace(choice, steps=tuple(steps), dropped=(*choice.dropped, *gone))
+            dropped = [Dropped(step.dropped, "reduction", step.importance) for step in steps[1:] if step.kept]
+            choice = replace(choice, steps=tuple(steps), dropped=(*choice.dropped, *dropped))
     narrowed: Prepared = task.narrow(prepared, name, choice.kept)
     return replace(narrowed, chosen={**prepared.chosen, name: replace(choice, table=table)})
 
@@ -72,32 +72,32 @@ def uncorrelated(
     progress: Progress | None = None,
 ) -> VariableChoice:
     """Drop variables of a table by their correlations, then by their variance inflation factors."""
-    own, (noun, values) = options.layers, table.environment()
-    found = measure_collinearity(values, table.names, table.categorical)
+    layers, (noun, values) = options.layers, table.environment()
+    result = measure_collinearity(values, table.names, table.categorical)
     gains: dict[str, float] = {}
     dropped: list[Dropped] = []
-    if own.drop_correlated is not None:
+    if layers.drop_correlated is not None:
         gains_of = partial(task.single_gains, table, options, executor=executor, progress=progress)
-        dropped, gains = drop_correlated(found, own.drop_correlated, gains_of)
-    if own.drop_vif is not None:
-        gone = {one.variable for one in dropped}
-        dropped += drop_inflated(found, own.drop_vif, [name for name in found.names if name not in gone])
-    return VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains)
+        dropped, gains = drop_correlated(result, layers.drop_correlated, gains_of)
+    if layers.drop_vif is not None:
+        excluded = {one.variable for one in dropped}
+        dropped += drop_inflated(result, layers.drop_vif, [name for name in result.names if name not in excluded])
+    return VariableChoice(tuple(table.names), tuple(dropped), result, noun, gains)
 
 
 def foresee_choice(table: SampleTable | SiteSample, options: RunOptions) -> list[str]:
     """Predict the selection without fitting: correlated variables, and large VIF."""
-    own, (noun, values) = options.layers, table.environment()
-    found = measure_collinearity(values, table.names, table.categorical)
-    over, facts = f"over {found.n:,} {noun}", []
-    if own.drop_correlated is not None:
-        near = (abs(found.pearson) > own.drop_correlated).sum(axis=1) > 1
-        names = [name for name, is_near in zip(found.names, near) if is_near]
-        some = f"{len(names)} of {len(table.names)} variables have |r| above {own.drop_correlated:g} with another"
+    layers, (noun, values) = options.layers, table.environment()
+    collinearity = measure_collinearity(values, table.names, table.categorical)
+    over, facts = f"over {collinearity.n:,} {noun}", []
+    if layers.drop_correlated is not None:
+        near = (abs(collinearity.pearson) > layers.drop_correlated).sum(axis=1) > 1
+        names = [name for name, is_near in zip(collinearity.names, near) if is_near]
+        some = f"{len(names)} of {len(table.names)} variables have |r| above {layers.drop_correlated:g} with another"
         facts.append(f"{some}, {over}{f': {name_list(names, LISTED)}' if names else ''}")
-    if own.drop_vif is not None:
-        gone = drop_inflated(found, own.drop_vif)
-        some = f"{len(gone)} of {len(table.names)} variables have a VIF above {own.drop_vif:g}, one after the other"
+    if layers.drop_vif is not None:
+        gone = drop_inflated(collinearity, layers.drop_vif)
+        some = f"{len(gone)} of {len(table.names)} variables have a VIF above {layers.drop_vif:g}, one after the other"
         facts.append(f"{some}, {over}{f': {listed_drops(gone)}' if gone else ''}")
     return facts
 
@@ -117,8 +117,8 @@ def chosen_in_folds(
     folds = []
     with workers(options) as pool:
         for fold in split.folds:
-            own = uncorrelated(task, fold.training(choice.table), options, pool, progress)
-            folds.append(replace(fold, variables=own.kept))
+            fold_choice = uncorrelated(task, fold.training(choice.table), options, pool, progress)
+            folds.append(replace(fold, variables=fold_choice.kept))
     return choice.table, replace(split, folds=tuple(folds))
 
 
@@ -129,17 +129,17 @@ def nests(options: RunOptions) -> bool:
 
 def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> list[str]:
     """Describe the dropped variables, their reasons, and the data of the selection."""
-    own, total = options.layers, len(choice.names)
+    layers, total = options.layers, len(choice.names)
     over = f"over {choice.collinearity.n:,} {choice.noun}"
-    limits = {"correlation": ("drop_correlated", own.drop_correlated), "vif": ("drop_vif", own.drop_vif)}
+    limits = {"correlation": ("drop_correlated", layers.drop_correlated), "vif": ("drop_vif", layers.drop_vif)}
     notes, rest = [], total
     for by, (option, limit) in limits.items():
         if limit is None:
             continue
-        gone = choice.dropped_by(by)
-        which = f"{len(gone)} of {rest} variables dropped, {over}: {listed_drops(gone)}" if gone else ""
+        dropped = choice.dropped_by(by)
+        which = f"{len(dropped)} of {rest} variables dropped, {over}: {listed_drops(dropped)}" if dropped else ""
         notes.append(f"{option} {limit:g}: {which or f'none of {rest} variables dropped, {over}'}")
-        rest -= len(gone)
+        rest -= len(dropped)
     if choice.steps:
         notes.append(_reduction_note(choice, options))
     if choice.dropped:
@@ -160,13 +160,13 @@ def choice_notes(choice: VariableChoice, options: RunOptions, nested: bool) -> l
 
 def _reduction_note(choice: VariableChoice, options: RunOptions) -> str:
     first, last = choice.steps[0], [step for step in choice.steps if step.kept][-1]
-    gone = choice.dropped_by("reduction")
-    told = "" if options.test.division is not None else f" ({FOLDS} random folds by default)"
+    dropped = choice.dropped_by("reduction")
+    folds_text = "" if options.test.division is not None else f" ({FOLDS} random folds by default)"
     losses = f"held-out loss {first.loss:.4f} ± {first.error:.4f} with {len(first.names)} variables"
-    if not gone:
-        return f"reduce: no variable dropped, {losses}{told}"
+    if not dropped:
+        return f"reduce: no variable dropped, {losses}{folds_text}"
     now = f"{last.loss:.4f} ± {last.error:.4f} with {len(last.names)}"
-    return f"reduce: {len(gone)} variables dropped, {losses}, {now}{told}: {listed_drops(gone)}"
+    return f"reduce: {len(dropped)} variables dropped, {losses}, {now}{folds_text}: {listed_drops(dropped)}"
 
 
 def write_choice(choice: VariableChoice, to: Destination) -> None:

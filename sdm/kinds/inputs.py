@@ -46,17 +46,17 @@ def is_swd(files: Sequence[str]) -> bool:
 
 def row_rules(options: RunOptions, *, absences: bool = False) -> RowRules:
     """Return which rows of the files of records are used; recorded absences only if the kind uses them."""
-    own = options.occurrences
+    occurrences = options.occurrences
     filters = RecordFilters(
-        max_uncertainty=None if own.max_uncertainty is None else read_length(own.max_uncertainty),
-        years=None if own.years is None else read_years(own.years),
-        basis=tuple(own.basis),
-        exclude_issues=tuple(own.exclude_issues),
-        where=own.where,
-        uncertainty_column=own.uncertainty_column,
+        max_uncertainty=None if occurrences.max_uncertainty is None else read_length(occurrences.max_uncertainty),
+        years=None if occurrences.years is None else read_years(occurrences.years),
+        basis=tuple(occurrences.basis),
+        exclude_issues=tuple(occurrences.exclude_issues),
+        where=occurrences.where,
+        uncertainty_column=occurrences.uncertainty_column,
         keep_absences=absences,
     )
-    return RowRules(filters, own.max_bad_rows)
+    return RowRules(filters, occurrences.max_bad_rows)
 
 
 def open_layers(
@@ -70,20 +70,20 @@ def open_layers(
 
     Layers with an untagged code of "no data" are refused, unless `check_layers` inspects all their cells next.
     """
-    chosen, own = options.layers.files if files is None else files, options.layers
+    chosen, layers = options.layers.files if files is None else files, options.layers
     with naming_features(options):
         stack = open_stack(
             list(chosen) if len(chosen) > 1 else chosen[0],
-            categorical=own.categorical if names is None else names_meant(own.categorical, names),
-            nodata=own.nodata,
-            align=own.align,
+            categorical=layers.categorical if names is None else names_meant(layers.categorical, names),
+            nodata=layers.nodata,
+            align=layers.align,
             names=names,
-            rename=own.rename,
+            rename=layers.rename,
             variables=wanted_variables(options) if names is None else (),
-            exclude=own.exclude if names is None else (),
+            exclude=layers.exclude if names is None else (),
         )
     if names is None:
-        for pattern in NodataCodes.read(own.nodata).patterns:
+        for pattern in NodataCodes.read(layers.nodata).patterns:
             matching(pattern, stack.names, "nodata", "layer")
     stack = examine(stack)
     if refuse:
@@ -130,31 +130,31 @@ def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
     return StudyArea.read(options.background.area, stack.crs, grid=stack)
 
 
-def check_species(wanted: Sequence[str], known: Sequence[str], source: str) -> None:
+def check_species(wanted: Sequence[str], species: Sequence[str], source: str) -> None:
     """Raise for a species that the file does not contain."""
     for name in wanted:
-        if name not in known:
-            more = f" and {len(known) - 10:,} more" if len(known) > 10 else ""
-            raise UnknownNameError(f"species '{name}' is not in {source}, which has {', '.join(known[:10])}{more}")
+        if name not in species:
+            more = f" and {len(species) - 10:,} more" if len(species) > 10 else ""
+            raise UnknownNameError(f"species '{name}' is not in {source}, which has {', '.join(species[:10])}{more}")
 
 
-def check_layers(stack: Stack, options: RunOptions, found: Findings) -> None:
+def check_layers(stack: Stack, options: RunOptions, findings: Findings) -> None:
     """Read all layers: find damaged files, layers without data, constant layers, or no cell valid in all layers."""
     summary = stack.summary(threads=options.threads)
-    found.attempt(lambda: summary.check(stack))
-    found.warnings += stack.warnings
-    found.facts.append(f"{summary.n_valid:,} of {stack.n_cells:,} cells have a value in every layer")
+    findings.attempt(lambda: summary.check(stack))
+    findings.warnings += stack.warnings
+    findings.facts.append(f"{summary.n_valid:,} of {stack.n_cells:,} cells have a value in every layer")
     for k, name in enumerate(stack.names):
         low, high = float(summary.minimum[k]), float(summary.maximum[k])
         if low == high:
-            found.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it is uninformative")
+            findings.warnings.append(f"layer '{name}' has one value everywhere ({low:g}): it is uninformative")
 
 
-def chosen_options(model: FittedModel, given: Mapping[str, object], known: Sequence[str]) -> Numbers:
+def chosen_options(model: FittedModel, values: Mapping[str, object], allowed: Sequence[str]) -> Numbers:
     """Return the options with a value (neither None nor empty); raise for one that does not apply."""
-    chosen = {name: value for name, value in given.items() if value not in (None, [], (), {})}
+    chosen = {name: value for name, value in values.items() if value not in (None, [], (), {})}
     for name in chosen:
-        if name not in known:
+        if name not in allowed:
             raise InapplicableError(f"--{name.replace('_', '-')} does not apply to a {model.called}: remove it")
     return chosen
 
@@ -165,24 +165,24 @@ def check_categories(model: FittedModel) -> None:
         raise VariableError(f"variable '{text[0]}' of the model has categories of text: use a table, not layers")
 
 
-def open_for(model: FittedModel, own: LayerOptions) -> Stack:
+def open_for(model: FittedModel, options: LayerOptions) -> Stack:
     """Open the layers of a model, in its order and with its names; refuse untagged codes of "no data"."""
     check_categories(model)
-    stack = open_tagged(own.files, own, model.names, model.categorical, own.align)
+    stack = open_tagged(options.files, options, model.names, model.categorical, options.align)
     return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
 
 
 def open_tagged(
     files: Sequence[str],
-    own: LayerOptions,
+    options: LayerOptions,
     names: Sequence[str],
     categorical: Sequence[str],
     align: str | Grid | None,
 ) -> Stack:
     """Open layers of some names, and inspect a few blocks of each; refuse untagged codes of "no data"."""
-    places, nodata = list(files) if len(files) > 1 else files[0], own.nodata
+    places, nodata = list(files) if len(files) > 1 else files[0], options.nodata
     stack = examine(
-        open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=own.rename)
+        open_stack(places, categorical=categorical, nodata=nodata, align=align, names=names, rename=options.rename)
     )
     refuse_codes_in(stack)
     return stack
@@ -195,7 +195,7 @@ def check_region(model: FittedModel, stack: Stack, area: StudyArea | None = None
 
 
 def values_at(
-    stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str] = ()
+    stack: Stack, records: Occurrences, noun: str, notices: list[str], drop_suspicious: Sequence[str] = ()
 ) -> tuple[Array, Index]:
     """Return the values of layers at each record, and the indices of these records.
 
@@ -203,22 +203,22 @@ def values_at(
     """
     if not len(records):
         return np.empty((0, len(stack.names))), np.empty(0, dtype=np.int64)
-    points, _ = points_at(stack, records, what, notices, drop_suspicious)
+    points, _ = points_at(stack, records, noun, notices, drop_suspicious)
     return np.asarray(points.values, dtype=np.float64), points.index
 
 
 def points_at(
-    stack: Stack, records: Occurrences, what: str, notices: list[str], drop_suspicious: Sequence[str], snap: int = 0
+    stack: Stack, records: Occurrences, noun: str, notices: list[str], drop_suspicious: Sequence[str], snap: int = 0
 ) -> tuple[CleanPoints, Ledger]:
     """Return the cell of each record, and the record cleaning summary; parameters as in `values_at`."""
-    named = replace(records, species=np.full(len(records), what, dtype=object))
+    named = replace(records, species=np.full(len(records), noun, dtype=object))
     suspicion = Suspicion.of(drop_suspicious, names=False)
     points, ledger = clean(named, stack, snap=snap, remove_duplicates=False, suspicion=suspicion)
-    notices += ledger.notices(what)
-    refuse_values(points[what].values, stack, what)
-    if ledger.describe(what):
-        notices.append(f"{what} dropped: {ledger.describe(what)}")
-    return points[what], ledger
+    notices += ledger.notices(noun)
+    refuse_values(points[noun].values, stack, noun)
+    if ledger.describe(noun):
+        notices.append(f"{noun} dropped: {ledger.describe(noun)}")
+    return points[noun], ledger
 
 
 def open_text(path: str | Path) -> TextTable:
@@ -228,9 +228,9 @@ def open_text(path: str | Path) -> TextTable:
     return TextTable(Path(path))
 
 
-def check_columns(model: FittedModel, text: TextTable, known: Sequence[str] = ()) -> None:
+def check_columns(model: FittedModel, text: TextTable, others: Sequence[str] = ()) -> None:
     """Raise if a table lacks a variable of a model, except those that are `known` otherwise."""
-    missing = [name for name in model.names if name not in text.header and name not in known]
+    missing = [name for name in model.names if name not in text.header and name not in others]
     if absent := [f"'{name}'" for name in missing]:
         what = "a variable" if len(absent) == 1 else "variables"
         hint = f"{what} of the model: add it, or give layers with --layers"

@@ -71,8 +71,8 @@ def publish_value_map(
     """Write a map of values, or of presence and absence, and maps of novelty next to it, with their styles,
     atomically."""
     places = novelty_places(given.novelty, output)
-    with publishing_maps([output, *places.values()]) as (place, *beside):
-        novelty = NoveltyMaps(fitted, dict(zip(places, beside)), given.novelty, given.scale or "")
+    with publishing_maps([output, *places.values()]) as (place, *novelty_paths):
+        novelty = NoveltyMaps(fitted, dict(zip(places, novelty_paths)), given.novelty, given.scale or "")
         summary = write_value_map(model, stack, place, given, tags, novelty)
     result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
     return result.with_novelty(novelty, places)

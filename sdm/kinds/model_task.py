@@ -206,7 +206,7 @@ class ModelTask(ABC, Generic[ModelT]):
         return {f"probability {band}": row.tolist() for band, row in zip(model.bands, values)}
 
     @abstractmethod
-    def evaluate(self, model: ModelT, options: "RunOptions", given: EvaluationOptions) -> Numbers:
+    def evaluate(self, model: ModelT, options: "RunOptions", evaluation: EvaluationOptions) -> Numbers:
         """Measure a model at independent records or sites; `notices` and `warnings` are among the numbers. `options`
         are the input options of the records and their layers."""
 

@@ -41,10 +41,10 @@ def draw_figures(places: Iterable[Path], formats: Sequence[str]) -> list[Path]:
     """
     drawn: list[Path] = []
     for place in map(Path, places):
-        found = _found(place)
-        folders = dict.fromkeys([place, *(results.folder for results in found)]) if place.is_dir() else {}
-        found += [read_results(path) for folder in folders for path in find_projections(folder / SCENARIOS)]
-        for results in [*found, *_group_beside(place, found)]:
+        all_results = _found(place)
+        folders = dict.fromkeys([place, *(results.folder for results in all_results)]) if place.is_dir() else {}
+        all_results += [read_results(path) for folder in folders for path in find_projections(folder / SCENARIOS)]
+        for results in [*all_results, *_group_beside(place, all_results)]:
             page_of(results).draw(results, _paper(results, formats))
             for folder in (results.folder, results.folder / "plots"):
                 drawn += [path for path in sorted(folder.glob("*")) if path.suffix[1:] in formats]
@@ -62,10 +62,10 @@ def _found(place: Path) -> list[Results]:
     return [read_results(path) for path in find_results(place)]
 
 
-def _group_beside(place: Path, found: Sequence[Results]) -> list[Results]:
+def _group_beside(place: Path, all_results: Sequence[Results]) -> list[Results]:
     """Return the results of the group of a folder, unless they are in the list."""
     group = place / GROUP / f"{GROUP}.json"
-    return [read_results(group)] if group.is_file() and all(one.folder != group.parent for one in found) else []
+    return [read_results(group)] if group.is_file() and all(one.folder != group.parent for one in all_results) else []
 
 
 def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | None = None) -> list[Path]:
@@ -77,19 +77,19 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
     """
     written = []
     for place in map(Path, places):
-        found = _found(place)
-        previews = [None if results.kind == PROJECTION_KIND else write_preview(results) for results in found]
-        written += [write_page(results) for results in found]
+        all_results = _found(place)
+        previews = [None if results.kind == PROJECTION_KIND else write_preview(results) for results in all_results]
+        written += [write_page(results) for results in all_results]
         if not place.is_dir():
             continue
-        for folder in dict.fromkeys([place, *(results.folder for results in found)]):
+        for folder in dict.fromkeys([place, *(results.folder for results in all_results)]):
             written += projection_pages(folder / SCENARIOS)
-        written += [write_page(group) for group in _group_beside(place, found)]
-        if sum(results.kind == PROJECTION_KIND for results in found) > 1:
+        written += [write_page(group) for group in _group_beside(place, all_results)]
+        if sum(results.kind == PROJECTION_KIND for results in all_results) > 1:
             written.append(write_projection_index(place))
-        elif any(results.folder != place for results in found):
-            given = None if planned is None else planned(place)
-            written.append(write_index(place, given, _rows(place, list(zip(found, previews)))))
+        elif any(results.folder != place for results in all_results):
+            n_planned = None if planned is None else planned(place)
+            written.append(write_index(place, n_planned, _rows(place, list(zip(all_results, previews)))))
     return written
 
 
@@ -100,19 +100,19 @@ def projection_pages(folder: Path, progress: Progress | None = None) -> list[Pat
     return [*pages, write_projection_index(folder)] if len(pages) > 1 else pages
 
 
-def _rows(folder: Path, found: Sequence[tuple[Results, Path | None]]) -> list[Row]:
+def _rows(folder: Path, pairs: Sequence[tuple[Results, Path | None]]) -> list[Row]:
     """Return the rows of the summary with the page and the preview of every species; without a summary, rows from the
     results."""
-    shown, made = {}, []
-    for results, preview in found:
+    shown, new_rows = {}, []
+    for results, preview in pairs:
         inside = results.folder.relative_to(folder).as_posix()
         page, small = (path and path.relative_to(folder).as_posix() for path in (results.page, preview))
         shown[inside] = {"page": page or "", "preview": small or ""}
         numbers = {**results.numbers, **(results.tree("cross_validation").get("mean") or {})}
-        own = {
+        values = {
             key: str(numbers[key]) for key in ("status", *COLUMNS) if isinstance(numbers.get(key), (str, int, float))
         }
-        made.append({"species": results.title, **own, "folder": inside})
+        new_rows.append({"species": results.title, **values, "folder": inside})
     summary = folder / SUMMARY
-    rows = read_rows(summary) if summary.is_file() else made
+    rows = read_rows(summary) if summary.is_file() else new_rows
     return [{**row, **shown.get(row.get("folder", ""), {})} for row in rows]

@@ -46,15 +46,15 @@ def results_class(kind: str) -> "type[Results]":
     """Return the class of the stored results of a kind; `Results` for an unknown kind."""
     from sdm.report.results import Results
 
-    found: type[Results] = _part(kind, "page").RESULTS if kind in HOMES else Results
-    return found
+    results: type[Results] = _part(kind, "page").RESULTS if kind in HOMES else Results
+    return results
 
 
 def page_of(results: "Results") -> "Page":
     """Return the page of some results."""
     if results.kind not in HOMES:
-        file, known = f"{results.folder / results.name}.json", ", ".join(HOMES)
-        raise ResultsError(f"{file} has the unknown kind '{results.kind}': expected one of {known}; update sdm")
+        file, kinds = f"{results.folder / results.name}.json", ", ".join(HOMES)
+        raise ResultsError(f"{file} has the unknown kind '{results.kind}': expected one of {kinds}; update sdm")
     page: Page = _part(results.kind, "page").PAGE
     return page
 

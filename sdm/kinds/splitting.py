@@ -99,13 +99,13 @@ def _divide(
     if options.test.block_size is None:
         needs = "test.split=block needs the side of a square in km: add --block-size"
         try:
-            found = _measure_blocks(table, options, stack, noun)
+            blocks = _measure_blocks(table, options, stack, noun)
         except DataError:
             raise ConflictError(f"{needs}, as in --block-size 100") from None
-        hint = f"--block-size {_rounded(found.size_km)} (or auto)"
-        raise ConflictError(f"{needs}. The variables at these {noun} suggest {hint}: {found.text}")
-    found = _measure_blocks(table, options, stack, noun)
-    side = found.size_km
+        hint = f"--block-size {_rounded(blocks.size_km)} (or auto)"
+        raise ConflictError(f"{needs}. The variables at these {noun} suggest {hint}: {blocks.text}")
+    blocks = _measure_blocks(table, options, stack, noun)
+    side = blocks.size_km
     for _ in range(SMALLER):
         try:
             split = split_table(placed, how, **arguments | {"size": side})
@@ -114,10 +114,10 @@ def _divide(
             wrong, side = error, 0.8 * side
     else:
         raise wrong
-    if side < found.size_km:
-        was = f"the {noun} lie in too few blocks of {kilometres(found.size_km)} km, so blocks are smaller"
-        found = replace(found, size_km=side, note="; ".join(filter(None, [found.note, was])))
-    return replace(split, blocks=found)
+    if side < blocks.size_km:
+        was = f"the {noun} lie in too few blocks of {kilometres(blocks.size_km)} km, so blocks are smaller"
+        blocks = replace(blocks, size_km=side, note="; ".join(filter(None, [blocks.note, was])))
+    return replace(split, blocks=blocks)
 
 
 def _measure_blocks(table: SampleTable, options: RunOptions, stack: Stack | None, noun: str) -> Autocorrelation:
@@ -125,9 +125,9 @@ def _measure_blocks(table: SampleTable, options: RunOptions, stack: Stack | None
     columns = [v for v, name in enumerate(table.names) if name not in table.categorical and not is_place(name)]
     x, y, values = table.presence_x, table.presence_y, table.presence
     if len(x) < ENOUGH and table.background is not table.presence:
-        some = np.random.default_rng([options.seed, 23]).permutation(table.n_background)[: ENOUGH - len(x)]
-        x, y = np.concatenate([x, table.background_x[some]]), np.concatenate([y, table.background_y[some]])
-        values = np.vstack([values, table.background[some]])
+        added = np.random.default_rng([options.seed, 23]).permutation(table.n_background)[: ENOUGH - len(x)]
+        x, y = np.concatenate([x, table.background_x[added]]), np.concatenate([y, table.background_y[added]])
+        values = np.vstack([values, table.background[added]])
         noun = f"{noun} and background points"
     located(np.column_stack([x, y]), np.empty((0, 2)), noun)
     lonlat = np.column_stack(_degrees(x, y, stack, "test.split=block"))
@@ -162,19 +162,19 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     the user (`own`) are used visit by visit, with a warning if a site is in several folds. Raise for impossible options
     before any fit.
     """
-    how, own = options.test.division, options.test
+    how, test = options.test.division, options.test
     if how is None:
         return None
-    if own.validation_background == "partition":
+    if test.validation_background == "partition":
         raise InapplicableError("test.validation_background=partition does not apply to sites: remove it")
     if how == "own":
-        split = labelled_folds(_fold_labels(sites, own), noun="sites")
+        split = labelled_folds(_fold_labels(sites, test), noun="sites")
     else:
-        check_folds(_asked(own) if how in ("random", "block", "environment") else 0, sites.group)
+        check_folds(_asked(test) if how in ("random", "block", "environment") else 0, sites.group)
         split = _split_by_site(sites, options, how, stack)
     option = f"--split {how}"
     if how in ("random", "bootstrap", "subsample"):
-        option = "--replicates" if own.replicates > 1 else "--folds"
+        option = "--replicates" if test.replicates > 1 else "--folds"
     for fold in split.folds:
         sites.check_part(fold.train, fold.test, option, fold.name)
     return replace(split, background="")
@@ -182,16 +182,16 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
 
 def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stack | None) -> Split:
     """Divide sites, and assign all visits to the part of their site."""
-    own, (label, rng) = options.test, _drawing(sites, options)
+    test, (label, rng) = options.test, _drawing(sites, options)
     member, kind = number_sites(label, sites.group)
     if sites.label is not None and how == "random":
-        return by_group("random", fold_numbers(label, _asked(own), rng, sites.group), None, "full", noun="sites")
+        return by_group("random", fold_numbers(label, _asked(test), rng, sites.group), None, "full", noun="sites")
     if sites.label is not None and how == "subsample":
-        draws = [training_rows(label, own.percent or SUBSAMPLE, rng, sites.group) for _ in range(own.replicates)]
+        draws = [training_rows(label, test.percent or SUBSAMPLE, rng, sites.group) for _ in range(test.replicates)]
         parts = [(np.flatnonzero(train), np.flatnonzero(~train)) for train in draws]
         return Split(how, tuple(Fold(str(k + 1), *part) for k, part in enumerate(parts)), None, None, "full")
-    at = np.unique(member, return_index=True)[1]
-    x, y, values = sites.x[at], sites.y[at], sites.values[at]
+    first_rows = np.unique(member, return_index=True)[1]
+    x, y, values = sites.x[first_rows], sites.y[first_rows], sites.values[first_rows]
     table = SampleTable(sites.title, sites.names, sites.categorical, values, values, x, y, x, y)
     split = _divide(table, options, how, stack, "sites", kind if how == "bootstrap" else None)
     folds = [Fold(fold.name, _visits(fold.train, member), _visits(fold.test, member)) for fold in split.folds]
@@ -211,18 +211,18 @@ def _drawing(sites: SiteSample, options: RunOptions) -> tuple[Index, np.random.G
     return sites.label, np.random.default_rng([options.seed, 7])
 
 
-def _fold_labels(sites: SiteSample, own: TestOptions) -> np.ndarray:
+def _fold_labels(sites: SiteSample, test: TestOptions) -> np.ndarray:
     """Return the folds of the column of the user, one for every row."""
     if sites.folds is None:
         raise ConflictError("test.split=own needs a column with the fold of every site: name it with test.fold_column")
     if missing := int(np.count_nonzero(sites.folds == "")):
-        raise BadValueError(f"{missing:,} of {len(sites):,} sites have no fold: fill column '{own.fold_column}'")
+        raise BadValueError(f"{missing:,} of {len(sites):,} sites have no fold: fill column '{test.fold_column}'")
     pairs = np.unique(np.column_stack([sites.group, np.unique(sites.folds, return_inverse=True)[1]]), axis=0)
-    if several := int(np.count_nonzero(np.unique(pairs[:, 0], return_counts=True)[1] > 1)):
+    if n_divided := int(np.count_nonzero(np.unique(pairs[:, 0], return_counts=True)[1] > 1)):
         log.warning(
             "warning: %s sites have visits in several folds of column '%s', so that a model is tested at its training "
             "sites: put all visits to a site in one fold",
-            *(f"{several:,}", own.fold_column),
+            *(f"{n_divided:,}", test.fold_column),
         )
     return sites.folds
 
@@ -234,16 +234,16 @@ def with_default_folds(options: RunOptions) -> RunOptions:
     return options.with_values(test={"folds": FOLDS})
 
 
-def _asked(own: TestOptions) -> int:
+def _asked(test: TestOptions) -> int:
     """Return the number of folds, unless the method implies it."""
-    return own.folds or (own.replicates if own.replicates > 1 else FOLDS)
+    return test.folds or (test.replicates if test.replicates > 1 else FOLDS)
 
 
 def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> Numbers:
     """Return the additional arguments of a method."""
-    own = options.test
-    folds = _asked(own)
-    around = {} if how in WHOLE_BACKGROUND else {"background": own.validation_background}
+    test = options.test
+    folds = _asked(test)
+    around = {} if how in WHOLE_BACKGROUND else {"background": test.validation_background}
     match how:
         case "random":
             return {"k": min(folds, table.n_presences), "seed": options.seed}
@@ -251,19 +251,19 @@ def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack |
             return {"k": folds, "seed": options.seed, **around}
         case "block":
             globe = _on_globe(table, stack)
-            return {"size": own.block_size, "k": folds, "seed": options.seed, "geographic": globe, **around}
+            return {"size": test.block_size, "k": folds, "seed": options.seed, "geographic": globe, **around}
         case "equal-blocks":
-            return {"orientation": own.orientation, **around}
+            return {"orientation": test.orientation, **around}
         case "checkerboard":
-            return {**_board(stack), "aggregation": own.aggregation, **around}
+            return {**_board(stack), "aggregation": test.aggregation, **around}
         case "buffer":
-            return {"radius": own.radius, "geographic": True, **around}
+            return {"radius": test.radius, "geographic": True, **around}
         case "own":
             return {"labels": table.folds, "background_labels": table.background_folds, **around}
         case "bootstrap":
-            return {"replicates": own.replicates, "seed": options.seed}
+            return {"replicates": test.replicates, "seed": options.seed}
         case "subsample":
-            return {"replicates": own.replicates, "percent": own.percent or SUBSAMPLE, "seed": options.seed}
+            return {"replicates": test.replicates, "percent": test.percent or SUBSAMPLE, "seed": options.seed}
     return {}
 
 
@@ -305,11 +305,11 @@ def _on_globe(table: SampleTable, stack: Stack | None) -> bool:
     return edge is not None and bool(in_one_piece(near(lon, edge - 180))[0].max() > edge)
 
 
-def _degrees(x: Array, y: Array, stack: Stack | None, what: str) -> tuple[Array, Array]:
+def _degrees(x: Array, y: Array, stack: Stack | None, option: str) -> tuple[Array, Array]:
     if stack is not None:
-        return to_lonlat(x, y, stack, what)
+        return to_lonlat(x, y, stack, option)
     if not _may_be_degrees(x, y):
-        raise CrsError(f"{what} needs degrees, and the coordinates of the table are not degrees: use layers")
+        raise CrsError(f"{option} needs degrees, and the coordinates of the table are not degrees: use layers")
     return x, y
 
 

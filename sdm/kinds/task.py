@@ -77,7 +77,7 @@ class Prepared:
     def only(self, name: str) -> Self:
         """Return the part of one model, which is small enough to send to another process."""
         parts: Numbers = {
-            what: {name: known[name]} if name in (known := getattr(self, what)) else {} for what in self.by_model
+            what: {name: values[name]} if name in (values := getattr(self, what)) else {} for what in self.by_model
         }
         if self.ledger is not None:
             parts["ledger"] = self.ledger.only(name)
@@ -155,9 +155,9 @@ class ModelResult:
         if self.numbers or self.folder is None:
             return self
         found = load_json(self.folder / self.files["numbers"])
-        own = {name: found[name] for name in ("files", "notes", "warnings", "records") if name in found}
+        parts = {name: found[name] for name in ("files", "notes", "warnings", "records") if name in found}
         numbers = {name: value for name, value in found.items() if name not in OUTER}
-        return replace(self, numbers=numbers, **own)
+        return replace(self, numbers=numbers, **parts)
 
     def line(self, key: str, text: str) -> str:
         """Return a line for the terminal."""
@@ -174,9 +174,9 @@ class ModelResult:
 
     def file_lines(self, wanted: Sequence[str]) -> list[str]:
         """Return the results folder and its main files."""
-        there = [what for what in wanted if what in self.files]
+        there = [key for key in wanted if key in self.files]
         wide = max(map(len, there), default=0)
-        return [self.line("results", str(self.folder)), *(f"    {what:<{wide}} {self.files[what]}" for what in there)]
+        return [self.line("results", str(self.folder)), *(f"    {key:<{wide}} {self.files[key]}" for key in there)]
 
 
 @dataclass(frozen=True)
@@ -215,10 +215,10 @@ def estimator_of(kind: type[EstimatorT], options: RunOptions, values: Numbers) -
 
     Missing values have the defaults of the estimator, and values that it does not take are ignored.
     """
-    parameters, given = inspect.signature(kind).parameters, {"seed": options.seed, **values}
+    parameters, values_given = inspect.signature(kind).parameters, {"seed": options.seed, **values}
     for name in parameters:
-        given.setdefault(name, getattr(options.fit, RENAMED.get(name, name), None))
-    return kind(**{name: given[name] for name in parameters if given[name] is not None})
+        values_given.setdefault(name, getattr(options.fit, RENAMED.get(name, name), None))
+    return kind(**{name: values_given[name] for name in parameters if values_given[name] is not None})
 
 
 PreparedT = TypeVar("PreparedT", bound=Prepared)
@@ -336,8 +336,8 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
 
     def variables(self, prepared: PreparedT) -> tuple[Sequence[str], Sequence[str]]:
         """Return the names of the variables of a run, and of the categorical ones."""
-        known = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))
-        return known.names, known.categorical
+        source = prepared.stack if prepared.stack is not None else next(iter(prepared.tables.values()))
+        return source.names, source.categorical
 
     def narrow(self, prepared: PreparedT, name: str, variables: Sequence[str]) -> PreparedT:
         """Return the inputs with some of the variables of one model: its table, test data and layers."""
@@ -363,7 +363,7 @@ class Task(ModelTask[ModelT], Generic[ModelT, PreparedT, PlanT, FitT, MeasuredT]
         return self.estimator(options, categorical)
 
     @abstractmethod
-    def check(self, options: RunOptions, found: Findings) -> None:
+    def check(self, options: RunOptions, findings: Findings) -> None:
         """Find all problems of a run without fitting."""
 
 

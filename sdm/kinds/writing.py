@@ -68,9 +68,9 @@ def write_model(
     files["numbers"] = f"{name}.json"
     if options.output.report:
         files["page"] = f"{name}.html"
-        made = write_preview(results)
-        if made is not None:
-            files["preview"] = made.name
+        preview = write_preview(results)
+        if preview is not None:
+            files["preview"] = preview.name
     if options.output.metadata:
         from sdm.report.pages.metadata import metadata_files
 
@@ -103,7 +103,7 @@ def _add_to_package(measured: Measured, prepared: Prepared, to: Destination) -> 
     if folds:
         table = pd.DataFrame(folds).rename(columns={"X": "x", "Y": "y"})
         files["package"] = write_points(table, folder / PACKAGE, "folds", crs).name
-    names = {what: str(file) for what, file in files.items() if what.startswith("thresholded")}
+    names = {key: str(file) for key, file in files.items() if key.startswith("thresholded")}
     rasters = {Path(file).stem: folder / file for file in names.values()}
     if add_ranges(rasters, folder / PACKAGE, {"species": measured.name}):
         files["package"] = PACKAGE

@@ -132,11 +132,11 @@ class Batch:
         digester = Digester(self.job.options, self.prepared, f"{self.job.task.kind} {_name_of(self.job.choose)}")
         digests = {name: digester.digest(self.prepared.only(name)) for name in self.plan.names}
         todo = [name for name in self.plan.names if not self._finished(place, name, digests[name])]
-        kept = len(self.plan.names) - len(todo)
-        if kept:
-            log.info("%d of %d species are finished and unchanged, and are kept", kept, len(self.plan.names))
-        known = set(self.plan.known.planned) if self.plan.in_place else set()
-        journal.begin([name for name in self.plan.all_names if name not in known], self.job.command)
+        finished_count = len(self.plan.names) - len(todo)
+        if finished_count:
+            log.info("%d of %d species are finished and unchanged, and are kept", finished_count, len(self.plan.names))
+        earlier = set(self.plan.known.planned) if self.plan.in_place else set()
+        journal.begin([name for name in self.plan.all_names if name not in earlier], self.job.command)
         self.settled = set(self.plan.names) - set(todo)
         self.failed &= self.settled
         self._tell()
@@ -191,9 +191,9 @@ class Batch:
     def _work(
         self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
     ) -> None:
-        if here := isinstance(executor, Here):
+        if in_process := isinstance(executor, Here):
             give_memory_back()
-        token = folder.begin(self.job, sent=not here)
+        token = folder.begin(self.job, sent=not in_process)
         if (check := getattr(executor, "check", None)) is not None:
             check(folder.path)
         folders = self.plan.folders
@@ -208,13 +208,13 @@ class Batch:
             def calls(units: list[list[str]] = batch, first: int = unit) -> Iterator[tuple[object, ...]]:
                 for k, names in enumerate(units, start=first):
                     parts = [Part(name, folders[name], digests[name], self.prepared.only(name)) for name in names]
-                    if here:
+                    if in_process:
                         yield self.job, folder, token, k, parts, self.progress, self._settle
                     else:
                         folder.notes(token, k).send(parts)
                         yield os.path.abspath(folder.place), token, k
 
-            for k, future in as_done(executor, do_unit if here else do_sent_unit, calls()):
+            for k, future in as_done(executor, do_unit if in_process else do_sent_unit, calls()):
                 notes = folder.notes(token, unit + k)
                 error = future.exception()
                 if error is None:
@@ -286,7 +286,7 @@ class Batch:
 
 def without_workers(command: str) -> str:
     """Return a command without options that do not change results."""
-    words, kept = shlex.split(command), list[str]()
+    words, remaining = shlex.split(command), list[str]()
     while words:
         word = words.pop(0)
         name = word.split("=", 1)[0].replace("_", "-")
@@ -295,8 +295,8 @@ def without_workers(command: str) -> str:
         if name in _VALUES:
             words = words if "=" in word else words[1:]
             continue
-        kept.append(word)
-    return shlex.join(kept)
+        remaining.append(word)
+    return shlex.join(remaining)
 
 
 _FLAGS = {"--resume", "--overwrite", "--output.resume", "--output.overwrite", "-q", "--quiet", "-v", "--verbose"}

@@ -30,11 +30,11 @@ class Digester:
             for encoded in self._encoded(part):
                 self._common.update(encoded)
 
-    def digest(self, own: Prepared) -> str:
+    def digest(self, part: Prepared) -> str:
         """Return the digest of a model from its part of the inputs."""
         digest = self._common.copy()
-        for name in own.by_model:
-            for encoded in self._encoded(getattr(own, name)):
+        for name in part.by_model:
+            for encoded in self._encoded(getattr(part, name)):
                 digest.update(encoded)
         return digest.hexdigest()[:32]
 

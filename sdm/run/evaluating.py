@@ -67,22 +67,22 @@ def evaluate_files(
     >>> evaluate_files("results/habitat.npz", "new_plots.csv", layers=["layers/"]).numbers["log_loss"]  # doctest: +SKIP
     0.412
     """
-    given = dict(options or {})
+    values = dict(options or {})
     reading = {dotted.rpartition(".")[2]: dotted for dotted in READING}
     measuring = [field.name for field in fields(EvaluationOptions)]
-    if strange := [name for name in given if name not in (*reading, *measuring)]:
+    if strange := [name for name in values if name not in (*reading, *measuring)]:
         raise UnknownOptionError(
             f"unknown option '{strange[0]}' of an evaluation: expected one of {', '.join(reading)}"
         )
-    seed = given.get("seed")
+    seed = values.get("seed")
     if isinstance(seed, int) and seed < 0:
         raise OptionError(f"seed={seed}: expected a number of at least 0")
     loaded = load_model(model)
     task = model_task(loaded.kind)
     files = {"occurrences.file": str(presences), "layers.files": layers}
-    chosen = {name: given[name] for name in measuring if name in given}
+    chosen = {name: values[name] for name in measuring if name in values}
     wanted = EvaluationOptions(**chosen_options(loaded, chosen, task.evaluates_with))
-    run_options = make_options({dotted: given[name] for name, dotted in reading.items() if name in given}, files)
+    run_options = make_options({dotted: values[name] for name, dotted in reading.items() if name in values}, files)
     numbers = task.evaluate(loaded, run_options, wanted)
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

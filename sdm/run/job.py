@@ -191,8 +191,8 @@ class Job:
         """Write the results of one model atomically, with maps that were made together with other models; if
         `before_commit` raises, nothing changes."""
         with staging(folder, overwrite=overwrite) as stage:
-            made = self._map(ready, stage, progress) if maps is None else self._drawn(ready, maps.move(stage))
-            result = self._write_into(ready, made, folder, progress)
+            maps_made = self._map(ready, stage, progress) if maps is None else self._drawn(ready, maps.move(stage))
+            result = self._write_into(ready, maps_made, folder, progress)
             if before_commit is not None:
                 before_commit()
         return result
@@ -210,10 +210,10 @@ class Job:
             if self.opened is not None and prepared.single:
                 from sdm.run.projecting.projection import project_fitted
 
-                made = project_fitted([to.folder], to.folder, folder, self.opened, options, self.command, progress)
-                self.projections.append(made)
+                one = project_fitted([to.folder], to.folder, folder, self.opened, options, self.command, progress)
+                self.projections.append(one)
                 to.files["scenarios"] = SCENARIOS
-                ready.measured.numbers.setdefault("warnings", []).extend(made.warnings)
+                ready.measured.numbers.setdefault("warnings", []).extend(one.warnings)
 
         result = write_model(self.task, ready.measured, maps, prepared, options, self.command, also, progress)
         log.debug("%s done in %.1f s", ready.name, perf_counter() - ready.began)

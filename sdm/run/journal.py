@@ -152,6 +152,6 @@ def read_entry(line: Numbers) -> JournalEntry | None:
         entry = JournalEntry(**line)
     except TypeError:
         return None
-    whole = isinstance(entry.species, str) and entry.status in (DONE, FAILED) and isinstance(entry.folder, str)
+    complete = isinstance(entry.species, str) and entry.status in (DONE, FAILED) and isinstance(entry.folder, str)
     inside = entry.folder == os.path.basename(entry.folder) and entry.folder not in (".", "..")
-    return entry if whole and inside else None
+    return entry if complete and inside else None

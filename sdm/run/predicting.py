@@ -103,8 +103,8 @@ def predict_files(
     )
 
     def open_layers(files: Sequence[str]) -> Stack:
-        own = {"files": files, "nodata": settings.nodata, "align": settings.align}
-        return open_for(loaded, read.layers.model_copy(update=own))
+        reading = {"files": files, "nodata": settings.nodata, "align": settings.align}
+        return open_for(loaded, read.layers.model_copy(update=reading))
 
     if is_swd(layers):
         for name, value in (("threshold", settings.threshold), ("study-area", settings.area)):
@@ -116,8 +116,8 @@ def predict_files(
             raise OptionError(f"predict.scale={wanted.scale!r}: expected one of {', '.join(loaded.scales)}")
         _check_places([output, *([communities_place(output)] if wanted.communities else [])], wanted.overwrite)
         with claim(output, overwrite=wanted.overwrite, folder=False):
-            made = predict_table(task, loaded, points, output, notices, settings, open_layers, wanted)
-        return Prediction(**vars(made), kind=loaded.kind, notices=notices)
+            predictions = predict_table(task, loaded, points, output, notices, settings, open_layers, wanted)
+        return Prediction(**vars(predictions), kind=loaded.kind, notices=notices)
     if settings.communities:
         raise InapplicableError("--communities needs a table of points, and layers were given: give a table of sites")
     if settings.values_from or (settings.known is None and any(place)):

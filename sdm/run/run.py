@@ -101,9 +101,9 @@ def run(
         refuse_one(options, 1 if plan is None else len(plan.all_names))
         if plan is not None and task.fits_together(options):
             plan.refuse_some(target)
-        said = len(prepared.notices)
+        n_notices = len(prepared.notices)
         prepared = task.gather(prepared, options, progress)
-        for notice in prepared.notices[said:]:
+        for notice in prepared.notices[n_notices:]:
             log.info(notice)
         if plan is None:
             result = _run_single(Job(task, options, command, choose, opened), prepared, target, progress)

@@ -100,16 +100,16 @@ class UnitNotes:
 
     def entries(self) -> list[JournalEntry]:
         """Return the results so far."""
-        found = (read_entry(line) for line in read_lines(self.path) if "species" in line)
-        return [entry for entry in found if entry is not None]
+        entries = (read_entry(line) for line in read_lines(self.path) if "species" in line)
+        return [entry for entry in entries if entry is not None]
 
     def last(self) -> tuple[str, str, float]:
         """Return the last step, its species, and its start."""
-        known = ("", "", 0.0)
+        latest = ("", "", 0.0)
         for line in read_lines(self.path):
             if "at" in line:
-                known = str(line["at"]), str(line.get("of", "")), float(line.get("time", 0.0))
-        return known
+                latest = str(line["at"]), str(line.get("of", "")), float(line.get("time", 0.0))
+        return latest
 
     def remove(self) -> None:
         """Remove the notes after the journal has them."""

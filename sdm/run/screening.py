@@ -44,12 +44,12 @@ class Screening:
 
     def lines(self) -> list[str]:
         """Describe collinear variables and the suggestion as lines of text."""
-        choice, found, (limit, most) = self.choice, self.choice.collinearity, self.limits
-        counts = f"{len(found.names)} continuous"
-        counts += f", {len(found.categorical)} categorical (excluded)" if found.categorical else ""
-        out = [f"variables    {counts}; correlations at {found.n:,} {choice.noun}"]
-        if found.constant:
-            out.append(f"constant     {', '.join(found.constant)}: no information, exclude them")
+        choice, collinearity, (limit, most) = self.choice, self.choice.collinearity, self.limits
+        counts = f"{len(collinearity.names)} continuous"
+        counts += f", {len(collinearity.categorical)} categorical (excluded)" if collinearity.categorical else ""
+        out = [f"variables    {counts}; correlations at {collinearity.n:,} {choice.noun}"]
+        if collinearity.constant:
+            out.append(f"constant     {', '.join(collinearity.constant)}: no information, exclude them")
         for k, group in enumerate(self.groups):
             out.append(f"{'collinear' if not k else '':<12} {', '.join(group)}")
         if not self.groups:
@@ -76,16 +76,16 @@ class Screening:
 
     def numbers(self) -> Numbers:
         """Return all results."""
-        found = self.choice.collinearity
+        collinearity = self.choice.collinearity
         return {
             **self.choice.numbers(),
-            "variables": list(found.names),
-            "categorical": list(found.categorical),
+            "variables": list(collinearity.names),
+            "categorical": list(collinearity.categorical),
             "groups": [list(group) for group in self.groups],
             "limits": {"correlation": self.limits[0], "vif": self.limits[1]},
-            "vif": dict(zip(found.names, found.vif)),
-            "pearson": found.pearson.tolist(),
-            "spearman": found.spearman.tolist(),
+            "vif": dict(zip(collinearity.names, collinearity.vif)),
+            "pearson": collinearity.pearson.tolist(),
+            "spearman": collinearity.spearman.tolist(),
             "gains_of": self.models,
         }
 
@@ -125,25 +125,25 @@ def _screen(task: AnyTask, options: RunOptions, progress: Progress | None) -> Sc
     notices += [f"dropped: {text}" for text in prepared.failures.values()]
     table = next(iter(tables.values()))
     noun, _ = table.environment()
-    found = measure_collinearity(_pooled(list(tables.values())), table.names, table.categorical)
+    result = measure_collinearity(_pooled(list(tables.values())), table.names, table.categorical)
     models = sorted(tables, key=lambda name: -_size(tables[name]))[:MODELS]
     with workers(options) as pool:
-        each = [task.single_gains(tables[name], options, found.names, pool, progress) for name in models]
-    gains = {name: float(np.mean([one[name] for one in each])) for name in found.names}
+        each = [task.single_gains(tables[name], options, result.names, pool, progress) for name in models]
+    gains = {name: float(np.mean([one[name] for one in each])) for name in result.names}
     if len(tables) > len(models):
         notices.append(f"the gains are from the {len(models)} of {len(tables)} models with the most records")
-    own = options.layers
-    limits = own.drop_correlated or CORRELATED, own.drop_vif or INFLATED
-    dropped = _suggest(found, gains, limits)
-    return Screening(VariableChoice(tuple(table.names), tuple(dropped), found, noun, gains), limits, models, notices)
+    layers = options.layers
+    limits = layers.drop_correlated or CORRELATED, layers.drop_vif or INFLATED
+    dropped = _suggest(result, gains, limits)
+    return Screening(VariableChoice(tuple(table.names), tuple(dropped), result, noun, gains), limits, models, notices)
 
 
-def _suggest(found: Collinearity, gains: dict[str, float], limits: tuple[float, float]) -> list[Dropped]:
+def _suggest(collinearity: Collinearity, gains: dict[str, float], limits: tuple[float, float]) -> list[Dropped]:
     """Drop variables that are correlated with a variable of higher gain, then those with a large VIF."""
-    dropped, _ = drop_correlated(found, limits[0], lambda names: {name: gains[name] for name in names})
-    gone = {one.variable for one in dropped}
-    left = [name for name in found.names if name not in gone]
-    return dropped + (drop_inflated(found, limits[1], left) if found.n > len(left) else [])
+    dropped, _ = drop_correlated(collinearity, limits[0], lambda names: {name: gains[name] for name in names})
+    excluded = {one.variable for one in dropped}
+    remaining = [name for name in collinearity.names if name not in excluded]
+    return dropped + (drop_inflated(collinearity, limits[1], remaining) if collinearity.n > len(remaining) else [])
 
 
 def _size(table: Any) -> int:
@@ -161,9 +161,9 @@ def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
     from sdm.report.figures.variables import draw_correlation
     from sdm.report.paper import paper_of
 
-    found, files = screening.choice.collinearity, screening.files
-    for name, matrix in (("pearson", found.pearson), ("spearman", found.spearman)):
-        table = [{"variable": a, **dict(zip(found.names, row))} for a, row in zip(found.names, matrix.tolist())]
+    result, files = screening.choice.collinearity, screening.files
+    for name, matrix in (("pearson", result.pearson), ("spearman", result.spearman)):
+        table = [{"variable": a, **dict(zip(result.names, row))} for a, row in zip(result.names, matrix.tolist())]
         if table:
             files[name] = write_rows(folder / f"correlation_{name}.csv", table).name
     numbers = {name: k for k, names in enumerate(screening.groups, start=1) for name in names}
@@ -171,6 +171,6 @@ def _write(screening: Screening, folder: Path, options: RunOptions) -> None:
     files["variables"] = write_rows(folder / "variables.csv", rows).name
     (folder / "suggestion.txt").write_text("\n".join(screening.lines()) + "\n", encoding="utf-8")
     files["suggestion"] = "suggestion.txt"
-    if len(found.names) > 1:
+    if len(result.names) > 1:
         paper = paper_of(options.output)
-        files["picture"] = draw_correlation(found, folder / "correlation.png", screening.limits[0], paper).name
+        files["picture"] = draw_correlation(result, folder / "correlation.png", screening.limits[0], paper).name

@@ -53,8 +53,8 @@ def write_stacks(
     for row in fitted:  # one at a time, because the numbers of many species are large
         results = read_results(folder / str(row["folder"]))
         scale = scale or results.scale
-        if made := _species_map(results, rule, wanted):
-            maps.append(made)
+        if species_map := _species_map(results, rule, wanted):
+            maps.append(species_map)
     if len(maps) < 2:
         some = "one species has" if maps else "no species has"
         raise TooFewError(f"output.stack={','.join(wanted)} needs the maps of two species or more, and {some} one")
@@ -94,8 +94,8 @@ def _cutoff(results: Results, rule: str | float) -> float:
     """Return the threshold of a species on the scale of its map."""
     if not isinstance(rule, str):
         return float(rule)
-    known = results.tree("thresholds").get(rule)
-    found = number(known.get(results.scale)) if isinstance(known, dict) else None
-    if found is None:
+    threshold = results.tree("thresholds").get(rule)
+    value = number(threshold.get(results.scale)) if isinstance(threshold, dict) else None
+    if value is None:
         raise DataError(f"{results.title} has no threshold '{rule}', which output.stack=threshold needs: use sum")
-    return found
+    return value

@@ -86,12 +86,12 @@ class BatchStatus:
         return f"{lasted} so far, about {left_text(max(work / max(1, len(self.running)), longest))}"
 
 
-def _percent(part: int, whole: int) -> str:
+def _percent(part: int, total: int) -> str:
     """Return a share that is 0 % or 100 % only if it is exact."""
-    if not whole:
+    if not total:
         return "0 %"
-    share = 100.0 * part / whole
-    return f"{min(share, 99.9) if part < whole else share:.{0 if share in (0.0, 100.0) else 1}f} %"
+    share = 100.0 * part / total
+    return f"{min(share, 99.9) if part < total else share:.{0 if share in (0.0, 100.0) else 1}f} %"
 
 
 def read_status(folder: Path) -> BatchStatus:
@@ -105,8 +105,8 @@ def read_status(folder: Path) -> BatchStatus:
     entries, running = dict(record.entries), list[tuple[str, float]]()
     for notes in RunFolder(place).units():
         entries |= {entry.species: entry for entry in notes.entries()}
-        what, species, began = notes.last()
-        if species and what:
+        step, species, began = notes.last()
+        if species and step:
             running.append((species, max(0.0, now - began)))
     over = [entry for entry in entries.values() if entry.time >= record.started]
     last = max((entry.time for entry in over), default=record.started)

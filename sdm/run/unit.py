@@ -102,11 +102,11 @@ def do_unit(
 
 
 def _done(job: Job, part: Part, result: ModelResult, seconds: float) -> JournalEntry:
-    own = [text for text in result.warnings if text not in part.prepared.warnings]
+    warnings = [text for text in result.warnings if text not in part.prepared.warnings]
     lines = [] if job.told_in is None else job.task.lines(replace(result, folder=job.told_in / part.folder))
     return JournalEntry(
         part.name, DONE, part.folder, part.digest, round(seconds, 3), summary_row(job.task, result), None, result.kind,
-        result.files["numbers"], own, time.time(), lines,
+        result.files["numbers"], warnings, time.time(), lines,
     )  # fmt: skip
 
 

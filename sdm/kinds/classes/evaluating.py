@@ -24,26 +24,26 @@ from sdm.options.several import ClassOptions
 from sdm.types import AnyArray, Array, Index, Numbers
 
 
-def evaluate_classes(model: ClassModel, options: RunOptions, given: EvaluationOptions) -> Numbers:
+def evaluate_classes(model: ClassModel, options: RunOptions, evaluation: EvaluationOptions) -> Numbers:
     """Measure a class model at points with known classes or proportions, as `sdm classify` tests its model."""
     notices: list[str] = []
-    where = _where(model, given.class_column, given.proportions)
+    where = _where(model, evaluation.class_column, evaluation.proportions)
     file = Path(str(options.occurrences.file))
-    chosen = cast(dict[str, str], given.select or _selection(model, file, notices))
+    chosen = cast(dict[str, str], evaluation.select or _selection(model, file, notices))
     column, shares = where.get("class_column"), where.get("proportions") or []
     classes = ClassOptions(column=column, proportions=shares, select=chosen)
     options = options.model_copy(update={"classes": classes})
     try:
         values, target, rows = _read_points(model, options, notices)
     except OptionError as error:
-        if given.class_column is None and column and f"no column '{column}'" in str(error):
+        if evaluation.class_column is None and column and f"no column '{column}'" in str(error):
             hint = "the model was fitted to a column of this name; name another one with --class-column"
             raise OptionError(f"{error}; {hint}") from error
         raise
-    whole = np.isfinite(values).all(axis=1)
-    if not whole.all():
-        notices.append(f"{row_count(int(np.count_nonzero(~whole)))} without a value of every variable dropped")
-        values, target, rows = values[whole], target[whole], rows[whole]
+    complete = np.isfinite(values).all(axis=1)
+    if not complete.all():
+        notices.append(f"{row_count(int(np.count_nonzero(~complete)))} without a value of every variable dropped")
+        values, target, rows = values[complete], target[complete], rows[complete]
     if target.ndim == 2 and (blank := np.isnan(target).any(axis=1)).any():
         notices.append(f"{np.count_nonzero(blank):,} sites with a missing proportion dropped")
         values, target, rows = values[~blank], target[~blank], rows[~blank]
@@ -81,20 +81,20 @@ def _where(model: ClassModel, class_column: str | None, proportions: Sequence[st
 def _selection(model: ClassModel, file: str | Path, notices: list[str]) -> dict[str, str]:
     """Return the selection of records in the fit of a model, for columns that a file has."""
     stored = model.meta.get("select")
-    known: dict[str, str] = stored if isinstance(stored, dict) else {}
-    if known and split_layer(file)[0].suffix.lower() not in VECTOR:
+    selection: dict[str, str] = stored if isinstance(stored, dict) else {}
+    if selection and split_layer(file)[0].suffix.lower() not in VECTOR:
         header = open_text(file).header
-        known = {column: value for column, value in known.items() if column in header}
-    notices += [f"only records with {column}={value}, as the model was fitted" for column, value in known.items()]
-    return known
+        selection = {column: value for column, value in selection.items() if column in header}
+    notices += [f"only records with {column}={value}, as the model was fitted" for column, value in selection.items()]
+    return selection
 
 
 def _read_points(model: ClassModel, options: RunOptions, notices: list[str]) -> tuple[Array, AnyArray, Index]:
     """Return the values of the variables at the points, from layers or columns; labels `(n,)` or proportions `(n, C)`
     in the order of the model; and row numbers."""
-    own, file = options.layers, str(options.occurrences.file)
-    if own.files:
-        stack = open_for(model, own)
+    layers, file = options.layers, str(options.occurrences.file)
+    if layers.files:
+        stack = open_for(model, layers)
         records = read_class_points(options, file, notices).records
         notices += stack.notices
         values, index = values_at(stack, records, "points", notices, options.occurrences.drop_suspicious)

@@ -99,14 +99,14 @@ def fit_classes(prepared: ClassPrepared, name: str, options: RunOptions, progres
     with going_on(progress, f"fitting {len(table.class_names)} classes"):
         fitted = CLASSES.fit(table, base, progress=progress)
     model = _with_record(fitted.model_, table, prepared, options)
-    here = presence_class(model.labels)
-    if here is None:
+    presence = presence_class(model.labels)
+    if presence is None:
         return ClassFit(table.title, table, test, plan.split, base, fitted, model, [])
-    curve, absences = _presence_curve(PresenceOf(model, here), table, test)
+    curve, absences = _presence_curve(PresenceOf(model, presence), table, test)
     thresholds = [cutoff for cutoff in curve.thresholds(0.0) if cutoff.key in CUTOFFS]
     model = replace(model, meta={**model.meta, "thresholds": {cutoff.key: cutoff.raw for cutoff in thresholds}})
     certified = (table.title, table, test, plan.split, base, fitted, model, thresholds)
-    return ClassFit(*certified, PresenceOf(model, here), _roc(curve, absences))
+    return ClassFit(*certified, PresenceOf(model, presence), _roc(curve, absences))
 
 
 def measure_class_model(
@@ -131,8 +131,8 @@ def measure_class_model(
     }
     out = None if assessed.validation is None else assessed.validation.out_of_fold
     if out is not None and out.held_out.any():
-        known = out.held_out
-        measures["cross-validation"] = measure_classes(out.p[:, known], out.targets[:, known], out.constant[:, known])
+        mask = out.held_out
+        measures["cross-validation"] = measure_classes(out.p[:, mask], out.targets[:, mask], out.constant[:, mask])
         rows = assessed.validation.rows if assessed.validation else []
         notes += [f"fold {row['fold']}: {row['status']}" for row in rows if row["status"] != CONVERGED]
     held = table if test is None else test
@@ -171,8 +171,8 @@ def _presence_curve(presence: PresenceOf, table: ClassSample, test: ClassSample 
     p, inside = presence.predict(table.values), _present(presence, table)
     tested = absences = None
     if test is not None:
-        at_test, there = presence.predict(test.values), _present(presence, test)
-        tested, absences = at_test[there] if there.any() else None, at_test[~there]
+        at_test, is_present = presence.predict(test.values), _present(presence, test)
+        tested, absences = at_test[is_present] if is_present.any() else None, at_test[~is_present]
     return Curve(p[inside], p[~inside], lambda raw: 100.0 * np.asarray(raw), tested), absences
 
 
@@ -189,12 +189,12 @@ def _measure_presence(
     kind, sample = ("training", fit.table) if fit.test is None else ("test", fit.test)
     if fit.test is None and out is not None and out.held_out.any():
         kind, values = "cross-validation", out.p[presence.c][out.held_out]
-        there = out.targets[presence.c][out.held_out] >= 0.5
+        is_present = out.targets[presence.c][out.held_out] >= 0.5
     else:
-        values, there = presence.predict(sample.values), _present(presence, sample)
-    if there.any() and not there.all():
+        values, is_present = presence.predict(sample.values), _present(presence, sample)
+    if is_present.any() and not is_present.all():
         cutoff = next(one.raw for one in fit.thresholds if one.key == "maxsss")
-        result.assessed.survey = {"of": kind, **measure_predictions(values[there], values[~there], cutoff)}
+        result.assessed.survey = {"of": kind, **measure_predictions(values[is_present], values[~is_present], cutoff)}
     seen = fit.table.values, "probability", options.predict.clamped
     if options.output.curves:
         result.curves = [marginal(presence, v, *seen) for v in varying(presence)]

@@ -94,19 +94,19 @@ def _recorded(options: RunOptions) -> ClassPrepared:
         prepared.notices.append("a table has no map: use 'sdm predict' with layers")
         prepared.warnings += [] if points.table is None else hint_columns(points.table, options.layers.categorical)
     parts = _models(points, options, prepared)
-    whole = points
+    all_points = points
     if len(parts) > 1:  # dropped rows belong to no model
-        whole = replace(points, records=replace(points.records, left_out=points.records.left_out[:0]))
+        all_points = replace(points, records=replace(points.records, left_out=points.records.left_out[:0]))
     for title, rows in parts.items():
-        told = len(prepared.notices)
+        n_notices = len(prepared.notices)
         try:
             if options.occurrences.response is not None:
                 _check_both(points.records.species[rows].astype(str), title)
-            prepared.tables[title], ledger = _sample(whole.take(rows), title, options, prepared)
+            prepared.tables[title], ledger = _sample(all_points.take(rows), title, options, prepared)
             if ledger is not None:
                 prepared.ledgers[title] = ledger
             if len(parts) > 1:
-                prepared.notices[told:] = [f"{title}: {text}" for text in prepared.notices[told:]]
+                prepared.notices[n_notices:] = [f"{title}: {text}" for text in prepared.notices[n_notices:]]
         except DataError as error:
             if len(parts) == 1:
                 raise
@@ -131,34 +131,34 @@ def _fate(points: Points, parts: dict[str, NDArray[np.bool_]], prepared: ClassPr
         table = table.rename(columns={"species": "class"})
         table.insert(2, "species", title)
         tables.append(table)
-    whole = pd.concat(tables, ignore_index=True)
+    used = pd.concat(tables, ignore_index=True)
     column = prepared.species_column
     if column is not None:
         nameless = as_text(points.records.extra[column]) == ""
         points = points.leave_out(nameless, f"without a species in column '{column}'")
-    lost = points.records.left_out[~points.records.left_out["row"].isin(whole["row"])]
-    lost = lost.rename(columns={"species": "class"})
-    lost.insert(2, "species", "")
-    return with_left_out(whole, lost)
+    dropped = points.records.left_out[~points.records.left_out["row"].isin(used["row"])]
+    dropped = dropped.rename(columns={"species": "class"})
+    dropped.insert(2, "species", "")
+    return with_left_out(used, dropped)
 
 
 def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dict[str, NDArray[np.bool_]]:
     """Return the rows of every model: all rows, or the rows of each species with a response."""
-    records, own = points.records, options.occurrences
-    if own.response is None:
+    records, occurrences = points.records, options.occurrences
+    if occurrences.response is None:
         title = options.classes.title or options.classes.column or Path(records.source).stem
         return {title: np.ones(len(records), dtype=bool)}
     source = Path(records.source).name
-    column = prepared.species_column = _species_column(records, own.species_column, source, prepared.notices)
+    column = prepared.species_column = _species_column(records, occurrences.species_column, source, prepared.notices)
     if column is None:
         names = np.full(len(records), options.classes.title or Path(records.source).stem)
     else:
         names = as_text(records.extra[column])
-    known = [name for name in dict.fromkeys(names.tolist()) if name]
-    check_species(own.species, known, source)
+    species = [name for name in dict.fromkeys(names.tolist()) if name]
+    check_species(occurrences.species, species, source)
     if blank := int(np.count_nonzero(names == "")):
         prepared.notices.append(f"{row_count(blank)} without a species in column '{column}' dropped")
-    wanted = own.species or known
+    wanted = occurrences.species or species
     if len(wanted) > 1:
         prepared.notices.append(f"{len(wanted):,} species, from column '{column}': one model each")
     return {name: names == name for name in wanted}
@@ -170,21 +170,21 @@ def _species_column(records: Occurrences, wanted: str | None, source: str, notic
     Surveys often describe sites in words, so other text columns are not species.
     """
     header = _header(records)
-    known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
-    if known is None:
+    column = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    if column is None:
         sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
         perhaps = species_column(header, sample, None, source)
         hint = f"; if '{perhaps}' names species, use --species-column {perhaps}" if perhaps else ""
         notices.append(f"{source} has no column of species: all rows are assumed to be one species{hint}")
-    return known
+    return column
 
 
 def _check_both(labels: AnyArray, species: str) -> None:
     """Raise unless a species has presences and absences."""
     values = set(labels.tolist())
     if len(values) < 2:
-        what = "absences" if is_absence(values.pop()) else "presences"
-        raise LabelError(f"{species}: all {len(labels):,} records are {what}: expected both presences and absences")
+        noun = "absences" if is_absence(values.pop()) else "presences"
+        raise LabelError(f"{species}: all {len(labels):,} records are {noun}: expected both presences and absences")
 
 
 def _sample(
@@ -208,11 +208,11 @@ def _sample(
     target: AnyArray | pd.DataFrame = _labels(records.species[index])
     if proportions:
         shares = pd.DataFrame({name: records.numbers(name)[index] for name in proportions})
-        known = np.isfinite(shares.to_numpy()).all(axis=1)
-        if not known.all():
-            prepared.notices.append(f"{int((~known).sum()):,} sites with a missing proportion dropped")
-            values, x, y, cell, index = (part[known] for part in (values, x, y, cell, index))
-            shares = shares.loc[known].reset_index(drop=True)
+        complete = np.isfinite(shares.to_numpy()).all(axis=1)
+        if not complete.all():
+            prepared.notices.append(f"{int((~complete).sum()):,} sites with a missing proportion dropped")
+            values, x, y, cell, index = (part[complete] for part in (values, x, y, cell, index))
+            shares = shares.loc[complete].reset_index(drop=True)
         scale_proportions(shares.to_numpy(), records.row[index])
         target = shares
     column, folds = options.test.fold_column, None
@@ -269,11 +269,11 @@ def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None
 def _account(ledger: Ledger, used: int, cells: int, one_name: bool) -> str:
     """Report the numbers of points that were read, used and dropped, and of cells."""
     total = ledger.total()
-    lost = Ledger({"": total}, ledger.degrees).describe("")
+    dropped = Ledger({"": total}, ledger.degrees).describe("")
     if total["duplicates"] and not one_name:
-        lost = lost.replace("in a cell that had one already", "in a cell that had one of their class already")
-    visits, lost = ": every visit counts" if cells < used else "", f"; dropped: {lost}" if lost else ""
-    return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}{lost}"
+        dropped = dropped.replace("in a cell that had one already", "in a cell that had one of their class already")
+    visits, dropped = ": every visit counts" if cells < used else "", f"; dropped: {dropped}" if dropped else ""
+    return f"{total['read']:,} points, {used:,} used in {cells:,} cells{visits}{dropped}"
 
 
 def _labels(names: AnyArray) -> AnyArray:
@@ -297,9 +297,9 @@ def _frequent(sample: ClassSample, options: RunOptions, notices: list[str]) -> C
     classes, count = np.unique(sample.target, return_counts=True)
     if least is not None and (count < least).any():
         rare = classes[count < least]
-        lost = int(count[count < least].sum())
-        what = f"{rare.size:,} classes with fewer than {least} records dropped, {lost:,} records in total"
-        notices.append(f"{what}: {', '.join(map(str, rare))}")
+        dropped = int(count[count < least].sum())
+        text = f"{rare.size:,} classes with fewer than {least} records dropped, {dropped:,} records in total"
+        notices.append(f"{text}: {', '.join(map(str, rare))}")
         sample = sample.take(~np.isin(sample.target, rare))
         classes, count = np.unique(sample.target, return_counts=True)
     if classes.size > 1 and count.min() < 2:
@@ -327,8 +327,8 @@ def _read_tests(options: RunOptions, file: str, prepared: ClassPrepared) -> None
             prepared.notices.append(f"no test site of {title} in {file}")
             continue
         if strange := sorted(set(samples[title].class_names) - set(sample.class_names)):
-            known = name_list(sample.class_names)
-            raise LabelError(f"test sites: '{strange[0]}' is not a class of the training sites ({known})")
+            names = name_list(sample.class_names)
+            raise LabelError(f"test sites: '{strange[0]}' is not a class of the training sites ({names})")
         prepared.tests[title] = samples[title]
 
 

@@ -118,33 +118,33 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         if not numbers:
             return {}
         kind, best = list(numbers["measures"].items())[-1]
-        known = {**numbers, **best, "sites": numbers["sites"], "tested_on": kind, "auc": best["mean_auc"]}
-        return {key: known[key] for key in IN_SUMMARY}
+        row = {**numbers, **best, "sites": numbers["sites"], "tested_on": kind, "auc": best["mean_auc"]}
+        return {key: row[key] for key in IN_SUMMARY}
 
-    def check(self, options: RunOptions, found: Findings) -> None:
+    def check(self, options: RunOptions, findings: Findings) -> None:
         """Find the problems of layers and sites."""
         if options.layers.files:
-            stack = found.attempt(lambda: open_layers(options, refuse=False))
+            stack = findings.attempt(lambda: open_layers(options, refuse=False))
             if stack is not None:
-                found.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
-                found.attempt(lambda: check_layers(stack, options, found))
-                found.variables = CheckedVariables(stack.names, stack.categorical, stack.notices)
-        prepared = found.attempt(lambda: prepare_classes(options))
+                findings.facts.append(f"{len(stack.names)} layers of {stack.width:,} × {stack.height:,} cells")
+                findings.attempt(lambda: check_layers(stack, options, findings))
+                findings.variables = CheckedVariables(stack.names, stack.categorical, stack.notices)
+        prepared = findings.attempt(lambda: prepare_classes(options))
         if prepared is None:
             return
-        found.facts += prepared.notices
-        found.warnings += [text for text in prepared.warnings if text not in found.warnings]
+        findings.facts += prepared.notices
+        findings.warnings += [text for text in prepared.warnings if text not in findings.warnings]
         for title, sample in prepared.tables.items():
             counts = sample.shares.sum(axis=1)
             listed = ", ".join(f"{count:,.6g} {name}" for count, name in zip(counts[:LISTED], sample.class_names))
-            found.facts.append(f"{title}: {len(sample):,} usable sites ({listed})")
+            findings.facts.append(f"{title}: {len(sample):,} usable sites ({listed})")
             if counts.min() < FEW:
                 rare = sample.class_names[int(counts.argmin())]
-                found.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
+                findings.warnings.append(f"{title}: class '{rare}' has fewer than {FEW} sites; results will be rough")
 
     def map_places(self, output: Path) -> list[Path]:
         """Return the probabilities, the most probable class and the entropy."""
-        return [output, *(output.with_name(f"{output.stem}_{what}.tif") for what in BESIDE)]
+        return [output, *(output.with_name(f"{output.stem}_{kind}.tif") for kind in BESIDE)]
 
     def projected(self, model: ClassModel, name: str) -> ProjectedModel:
         """Return the probability of presence, or every class."""
@@ -152,8 +152,8 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
 
     def table_columns(self, model: ClassModel, values: Array, scale: str | None) -> dict[str, Sequence[object]]:
         """Return the probability of every class, and the most probable class."""
-        known = ~np.isnan(values).any(axis=0)
-        best = np.where(known, np.argmax(np.where(known, values, 0.0), axis=0), -1)
+        has_value = ~np.isnan(values).any(axis=0)
+        best = np.where(has_value, np.argmax(np.where(has_value, values, 0.0), axis=0), -1)
         chosen = ["" if c < 0 else model.labels[c] for c in best]
         return {**super().table_columns(model, values, scale), "class": chosen}
 

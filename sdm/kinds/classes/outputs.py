@@ -50,17 +50,17 @@ def map_classes(
     fit: ClassFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the maps of a class model: the most probable class, the probabilities and the entropy."""
-    given, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
+    map_options, counted = MapOptions.of_run(options, prepared.study_area, progress), NoveltyMaps(fit.model)
     paths, tags = _class_paths(folder / f"{safe_name(fit.name)}.tif"), _map_tags(fit)
-    made = write_class_maps(fit.model, cast(Stack, prepared.stack), paths, given.how, novelty=counted, tags=tags)
-    files = {f"{what} map": path.name for what, path in paths.items()}
+    made = write_class_maps(fit.model, cast(Stack, prepared.stack), paths, map_options.how, novelty=counted, tags=tags)
+    files = {f"{kind} map": path.name for kind, path in paths.items()}
     return ModelMaps(folder, files, {**counted.numbers, "map": made})
 
 
 def _class_paths(raster: Path) -> dict[str, Path]:
     """Return the files of the maps of classes: the most probable class first."""
-    beside = {what: raster.with_name(f"{raster.stem}_{what}.tif") for what in ("probability", "entropy")}
-    return {"class": raster, **beside}
+    others = {kind: raster.with_name(f"{raster.stem}_{kind}.tif") for kind in ("probability", "entropy")}
+    return {"class": raster, **others}
 
 
 def _map_tags(fit: ClassFit) -> Tags:
@@ -73,9 +73,9 @@ def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destina
     folder, options, files = to.folder, to.options, to.files
     stack, raster, replicates = cast(Stack, prepared.stack), folder / files["class map"], measured.assessed.replicates
     model, presence, tags = measured.fit.model, measured.fit.presence, _map_tags(measured.fit)
-    given = replace(MapOptions.of_run(options, prepared.study_area, to.progress), scale=PresenceOf.scale)
+    map_options = replace(MapOptions.of_run(options, prepared.study_area, to.progress), scale=PresenceOf.scale)
     if presence is not None:
-        wanted = replace(given, threshold=options.predict.threshold)
+        wanted = replace(map_options, threshold=options.predict.threshold)
         if wanted.threshold is not None:
             measured.numbers["map_threshold"] = threshold_on_scale(presence, wanted.threshold, presence.scale)
         models = [PresenceOf(one, presence.c) for one in replicates]
@@ -83,13 +83,13 @@ def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destina
     else:
         for c, (label, safe) in enumerate(safe_names(model.labels).items()):
             models, path = [PresenceOf(one, c) for one in replicates], folder / f"{raster.stem}_{safe}.tif"
-            files |= write_value_maps(PresenceOf(model, c), models, stack, path, f"{label} map", given, tags)
+            files |= write_value_maps(PresenceOf(model, c), models, stack, path, f"{label} map", map_options, tags)
     for k, one in enumerate(replicates if options.output.replicate_maps else (), start=1):
         place = folder / REPLICATES / f"{raster.stem}_{k}.tif"
         if presence is not None:
-            write_value_map(PresenceOf(one, presence.c), stack, place, given, tags)
+            write_value_map(PresenceOf(one, presence.c), stack, place, map_options, tags)
         else:
-            write_class_maps(one, stack, _class_paths(place), given.how, tags=tags)
+            write_class_maps(one, stack, _class_paths(place), map_options.how, tags=tags)
 
 
 def draw_class_maps(fit: ClassFit, maps: ModelMaps, prepared: Prepared, options: RunOptions) -> Files:

@@ -117,21 +117,21 @@ def subject(results: Results) -> str:
 
 def best_measures(results: Results) -> tuple[str, Numbers]:
     """Return the measures from the best available test data, and their name."""
-    known = {name: found for name, found in results.tree("measures").items() if isinstance(found, dict)}
-    return next(((name, known[name]) for name in ORDER if name in known), ("", {}))
+    measures = {name: values for name, values in results.tree("measures").items() if isinstance(values, dict)}
+    return next(((name, measures[name]) for name in ORDER if name in measures), ("", {}))
 
 
 def class_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: sites, accuracy of the classes, then the others."""
     n, survey = results.numbers, results.tree("presence_absence")
     sites, best = best_measures(results)
-    said = f"{whole(n.get('training_sites'))} for training"
+    training = f"{whole(n.get('training_sites'))} for training"
     loss = f"{sites}; null model {figure(best.get('constant_log_loss'))}"
     tss = (survey.get("tss"), survey.get("of")) if best.get("tss") is None else (best.get("tss"), sites)
     skill = [KeyFigure("TSS", figure(tss[0], 3), str(tss[1]))] if number(tss[0]) is not None else []
     auc = "AUC" if results.presence_band is not None else "Mean AUC"
     return [
-        KeyFigure("Sites", whole(n.get("sites")), said),
+        KeyFigure("Sites", whole(n.get("sites")), training),
         KeyFigure(auc, figure(best.get("mean_auc"), 3), sites),
         KeyFigure("Log loss", figure(best.get("log_loss")), loss),
         *skill,
@@ -147,13 +147,13 @@ def classes(results: Results) -> Context | None:
     if not table:
         return None
     shares = results.tree("map").get("shares")
-    known = shares if isinstance(shares, dict) else {}
+    map_shares = shares if isinstance(shares, dict) else {}
     keys = [key for key in table[0] if key not in ("code", "class", "colour")]
     rows = [
         {
             "name": row.get("class", ""),
             "colour": row.get("colour", ""),
-            "figures": [*(number(row.get(key)) for key in keys), number(known.get(row.get("class", "")))],
+            "figures": [*(number(row.get(key)) for key in keys), number(map_shares.get(row.get("class", "")))],
         }
         for row in table
     ]
@@ -175,12 +175,12 @@ def classes(results: Results) -> Context | None:
 
 def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
     """Return the confusion matrix of presence and absence; None if it is unknown."""
-    here = results.presence_band
+    presence = results.presence_band
     sites = best_measures(results)[0]
     table = {row.get("class on record"): row for row in results.table("confusion") if row.get("data", sites) == sites}
-    if here is None or set(results.classes) - set(table):
+    if presence is None or set(results.classes) - set(table):
         return None
-    order = [results.classes[here], results.classes[1 - here]]
+    order = [results.classes[presence], results.classes[1 - presence]]
     return [
         (name, [number(table[label].get(f"predicted {other}")) for other in order])
         for name, label in zip(("presence", "absence"), order)

@@ -59,8 +59,8 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
     else:
         points = _read_table(options, file, column)
         records = points.records
-    lost = " (in the whole file)" if classes.select else ""
-    notices += [note + lost if note[:1].isdigit() else note for note in records.notes]
+    place = " (in the whole file)" if classes.select else ""
+    notices += [note + place if note[:1].isdigit() else note for note in records.notes]
     records = replace(records, notes=())
     if column is None:
         records = replace(records, species=np.full(len(records), "sites", dtype=object))
@@ -80,18 +80,18 @@ def _has_absences(options: RunOptions) -> bool:
 
 def _beside(options: RunOptions) -> list[str]:
     """Return the additional columns to read."""
-    own, classes = options.occurrences, options.classes
-    species = [own.species_column] if own.species_column else list(SPECIES) if own.response else []
-    sites = [own.site_column] if own.site_column else list(SITE)
+    source, classes = options.occurrences, options.classes
+    species = [source.species_column] if source.species_column else list(SPECIES) if source.response else []
+    sites = [source.site_column] if source.site_column else list(SITE)
     folds = [options.test.fold_column] if options.test.fold_column else []
     return [*classes.proportions, *classes.select, *species, *sites, *folds]
 
 
 def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     """Read a table whose columns are the variables, except columns with another meaning."""
-    own, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
-    named = [column, *options.classes.proportions, *options.classes.select, own.species_column, own.site_column]
-    named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if own.response else None]
+    source, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
+    named = [column, *options.classes.proportions, *options.classes.select, source.species_column, source.site_column]
+    named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if source.response else None]
     wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
     rules = row_rules(options, absences=_has_absences(options))
     swd = read_swd(
@@ -104,13 +104,13 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     )
     label = swd.text[named_column(column, header, Path(file).name)].to_numpy(dtype=object) if column else swd.species
     records = Occurrences(
-        label, swd.x, swd.y, own.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes
+        label, swd.x, swd.y, source.crs or "EPSG:4326", swd.row, swd.text.reset_index(drop=True), swd.source, swd.notes
     )
-    whole = swd.table.notna().all(axis=1).to_numpy() & (label != "")
-    if not whole.any():
+    complete = swd.table.notna().all(axis=1).to_numpy() & (label != "")
+    if not complete.any():
         raise NoRecordsError(f"no row of '{Path(file).name}' has a class and a value of every variable")
     points = Points(replace(records, left_out=swd.left_out), swd.table.reset_index(drop=True))
-    return points.leave_out(~whole, "without a class, or a value of every variable,")
+    return points.leave_out(~complete, "without a class, or a value of every variable,")
 
 
 def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
@@ -138,9 +138,9 @@ def check_presence(records: Occurrences, column: str, source: str) -> None:
         most = max(map(int, values))
         raise OptionError(f"column '{column}' of {source} has counts up to {most:,}: {expected} ({instead})")
     quoted = name_list([f"'{name}'" for name in values], 5)
-    what = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
-    what += " only" if len(values) == 1 else ""
-    raise OptionError(f"column '{column}' of {source} contains {what}: {expected}; {instead}")
+    content = f"{len(values):,} values ({quoted})" if len(values) > 2 else quoted.replace(", ", " and ")
+    content += " only" if len(values) == 1 else ""
+    raise OptionError(f"column '{column}' of {source} contains {content}: {expected}; {instead}")
 
 
 def is_absence(word: str) -> bool:

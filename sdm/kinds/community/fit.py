@@ -92,7 +92,7 @@ def glm_gains(sample: CommunitySample, names: Sequence[str], progress: Progress 
     """Return the gain of a GLM with one continuous variable over the null model, in nats per site."""
     species = tuple(map(str, sample.target.columns))
     labels = read_labels(sample.target, species, len(sample))
-    shares = np.array([float(np.mean(known[known >= 0])) for known in labels.T])
+    shares = np.array([float(np.mean(species_labels[species_labels >= 0])) for species_labels in labels.T])
     constant = marginal_loss(labels, np.broadcast_to(shares, labels.shape))
     gains = {}
     for name in step_by_step(names, progress, "single variables"):
@@ -106,19 +106,19 @@ def make_model(
     options: RunOptions, graph: Graph, categorical: Sequence[str], traits: "pd.DataFrame | None" = None
 ) -> JointModel:
     """Return the unfitted model of the options; `traits` are the traits of its species."""
-    own = options.joint
+    joint = options.joint
     values = {
-        "learner": own.learner,
+        "learner": joint.learner,
         "graph": graph,
         "features": feature_classes(options),
-        "c": own.cost,
-        "lam": own.shrinkage,
-        "method": own.posterior,
-        "rounds": own.rounds,
+        "c": joint.cost,
+        "lam": joint.shrinkage,
+        "method": joint.posterior,
+        "rounds": joint.rounds,
         "categorical": list(categorical),
         "traits": traits,
-        "random_effect": own.random_effect,
-        "random_spread": None if own.random_effect is None else own.random_spread,
+        "random_effect": joint.random_effect,
+        "random_spread": None if joint.random_effect is None else joint.random_spread,
         "folds": None,  # the penalties of these learners have another meaning
     }
     return estimator_of(JointModel, options, values)
@@ -159,7 +159,7 @@ def measure_joint(
     values, levels, split = fit.plan.table.values, community.sites.level, fit.plan.split
     models = {"joint": (joint, joint.meta["at_training"]), "stacked": (fit.stacked, fit.stacked.meta["at_training"])}
     models["glm"] = (glm, at_training(glm, values, labels, levels))
-    training = {name: measure(model, values, labels, known, levels) for name, (model, known) in models.items()}
+    training = {name: measure(model, values, labels, stats, levels) for name, (model, stats) in models.items()}
     notes, testing = list(fit.estimators[0].notes_), None
     if split is not None:
         if 0 < len(split.folds) < options.test.folds:
@@ -185,10 +185,10 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
     fits = StepCount(progress, "cross-validation", len(WHAT) * len(split.folds))
     for fold in split.folds:
         learnt = [s for s in range(len(species)) if {0, 1} <= set(labels[fold.train, s].tolist())]
-        if left := [name for s, name in enumerate(species) if s not in learnt]:
-            more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        if untested := [name for s, name in enumerate(species) if s not in learnt]:
+            more = f" and {len(untested) - 1} more" if len(untested) > 1 else ""
             out.notes.append(
-                f"fold {fold.name}: '{left[0]}'{more} not tested: no presence or no absence at its training sites"
+                f"fold {fold.name}: '{untested[0]}'{more} not tested: no presence or no absence at its training sites"
             )
         held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
         inside, outside = (None if levels is None else levels[rows] for rows in (fold.train, fold.test))
@@ -232,10 +232,10 @@ def _record(options: RunOptions, prepared: Prepared, community: Community) -> Nu
 def _category_names(prepared: Prepared, community: Community) -> Numbers:
     """Return the names of categories that the layers store, by variable and code."""
     out = {}
-    for name, known in ({} if prepared.stack is None else prepared.stack.titles).items():
+    for name, titles in ({} if prepared.stack is None else prepared.stack.titles).items():
         codes = [code for code in np.unique(community.environment[name]).tolist() if code == round(code)]
-        if any(code in known for code in codes):
-            out[name] = dict(zip((str(int(code)) for code in codes), category_titles(codes, known)))
+        if any(code in titles for code in codes):
+            out[name] = dict(zip((str(int(code)) for code in codes), category_titles(codes, titles)))
     return {"category_names": out} if out else {}
 
 
@@ -286,8 +286,8 @@ def _described(random: RandomEffect, species: Sequence[str]) -> Numbers:
 
 
 def _tested(tested: SiteTest) -> Numbers:
-    found = {"method": tested.method, "folds": tested.folds, "mean": tested.mean}
-    return found if tested.blocks is None else {**found, "blocks": tested.blocks.numbers()}
+    numbers = {"method": tested.method, "folds": tested.folds, "mean": tested.mean}
+    return numbers if tested.blocks is None else {**numbers, "blocks": tested.blocks.numbers()}
 
 
 def survivors(model: FittedJoint) -> list[Row]:

@@ -78,7 +78,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
         options = options.with_values(layers={"variables": list(names), "exclude": []})
     if options.occurrences.file is None:
         raise MissingInputError("no table of sites: give it first, as in 'sdm joint sites.csv layers/ -o results'")
-    files, own = options.layers.files, options.joint
+    files, joint = options.layers.files, options.joint
     layers = bool(files) and not is_swd(files)
     stack = open_layers(options, names=names) if layers else None
     wanted = NamedColumns(
@@ -90,8 +90,8 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
         x=options.occurrences.x_column,
         y=options.occurrences.y_column,
         fold=options.test.fold_column,
-        level=own.random_effect,
-        presence_above=own.presence_above,
+        level=joint.random_effect,
+        presence_above=joint.presence_above,
     )
     table = files[0] if files and not layers else None
     rules = row_rules(options, absences=True)
@@ -120,16 +120,16 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.project.scenarios and text:
         raise DataError(f"variable {text[0]} has classes of text, which layers cannot contain: remove --scenarios")
-    if own.random_effect in environment.columns:
+    if joint.random_effect in environment.columns:
         raise ConflictError(
-            f"joint.random_effect={own.random_effect!r} is also a variable of the environment: add --exclude "
-            f"{own.random_effect}, or name another column"
+            f"joint.random_effect={joint.random_effect!r} is also a variable of the environment: add --exclude "
+            f"{joint.random_effect}, or name another column"
         )
-    if own.random_effect is not None and sites.level is not None:
-        notes.append(_said_levels(own.random_effect, sites.level))
-    graph = read_graph(own.graph)
-    traits = None if own.traits is None else read_traits(own.traits)
-    community = Community(sites, environment, graph, categorical, own.random_effect, traits)
+    if joint.random_effect is not None and sites.level is not None:
+        notes.append(_said_levels(joint.random_effect, sites.level))
+    graph = read_graph(joint.graph)
+    traits = None if joint.traits is None else read_traits(joint.traits)
+    community = Community(sites, environment, graph, categorical, joint.random_effect, traits)
     return Prepared({NAME: community}, stack=stack, notices=notes, warnings=warnings, fate=fate)
 
 
@@ -142,15 +142,15 @@ def _said_levels(column: str, level: np.ndarray) -> str:
 
 def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Drop sites without a value of every variable."""
-    whole = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
-    if not whole.any():
+    complete = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
+    if not complete.any():
         raise NoRecordsError(f"no site of '{Path(sites.source).name}' has a value of every variable")
-    if not whole.all():
-        notes.append(f"{np.count_nonzero(~whole):,} sites without a value of every variable dropped")
-    kept = sites.take(whole)
-    fate = _records(sites, WGS84).leave_out(~whole, "without a value of every variable")
+    if not complete.all():
+        notes.append(f"{np.count_nonzero(~complete):,} sites without a value of every variable dropped")
+    remaining = sites.take(complete)
+    fate = _records(sites, WGS84).leave_out(~complete, "without a value of every variable")
     lines = with_fate(fate.lines(), np.zeros(len(fate), dtype=np.int64), [""])
-    return kept, pd.DataFrame(kept.environment), with_left_out(lines, fate.left_out).drop(columns="species")
+    return remaining, pd.DataFrame(remaining.environment), with_left_out(lines, fate.left_out).drop(columns="species")
 
 
 def _records(sites: SiteTable, crs: str) -> Occurrences:
@@ -164,10 +164,10 @@ def _look_up(
 ) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Read the environment from layers; several sites in a cell count separately."""
     own = options.occurrences
-    found, ledger = points_at(stack, _records(sites, own.crs or WGS84), "sites", notes, own.drop_suspicious, own.snap)
-    kept = replace(sites.take(found.index), x=found.x, y=found.y)
-    environment = pd.DataFrame(np.asarray(found.values, dtype=np.float64), columns=list(stack.names))
-    return kept, environment, ledger.fate.drop(columns="species")
+    located, ledger = points_at(stack, _records(sites, own.crs or WGS84), "sites", notes, own.drop_suspicious, own.snap)
+    remaining = replace(sites.take(located.index), x=located.x, y=located.y)
+    environment = pd.DataFrame(np.asarray(located.values, dtype=np.float64), columns=list(stack.names))
+    return remaining, environment, ledger.fate.drop(columns="species")
 
 
 def read_traits(place: str) -> pd.DataFrame:
@@ -206,48 +206,48 @@ def read_graph(graph: str) -> Graph:
     return [(unquoted(str(a).strip()), unquoted(str(b).strip())) for a, b in frame[names].itertuples(index=False)]
 
 
-def check_community(options: RunOptions, found: Findings) -> None:
+def check_community(options: RunOptions, findings: Findings) -> None:
     """Check sites, environment and graph of a joint model."""
-    prepared = found.attempt(lambda: read_community(options))
+    prepared = findings.attempt(lambda: read_community(options))
     if prepared is None:
         return
     community: Community = prepared.tables[NAME]
-    found.facts += prepared.notices
-    found.warnings += prepared.warnings
+    findings.facts += prepared.notices
+    findings.warnings += prepared.warnings
     labels, names = community.sites.labels, tuple(community.sites.labels.columns)
-    found.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
+    findings.facts.append(f"{Path(community.sites.source).name}: {len(labels):,} usable sites")
     edges = community.edges
     if not isinstance(edges, str):
-        found.attempt(lambda: graphs.forest_of_edges(edges, names))
-        found.facts.append(f"graph: {len(edges)} edges")
+        findings.attempt(lambda: graphs.forest_of_edges(edges, names))
+        findings.facts.append(f"graph: {len(edges)} edges")
     if (traits := community.traits) is not None:
-        found.facts += found.attempt(lambda: Traits.learn(traits).check(names)) or []
-        found.facts.append(f"traits: {', '.join(map(str, traits.columns))}")
-    states = found.attempt(lambda: read_labels(labels, names, len(labels)))
+        findings.facts += findings.attempt(lambda: Traits.learn(traits).check(names)) or []
+        findings.facts.append(f"traits: {', '.join(map(str, traits.columns))}")
+    states = findings.attempt(lambda: read_labels(labels, names, len(labels)))
     if states is not None:
-        _check_species(states, names, found)
-    found.attempt(lambda: _check_environment(community, options, found))
+        _check_species(states, names, findings)
+    findings.attempt(lambda: _check_environment(community, options, findings))
     names_of = list(community.environment.columns)
-    found.variables = CheckedVariables(names_of, community.categorical, prepared.notices)
+    findings.variables = CheckedVariables(names_of, community.categorical, prepared.notices)
 
 
-def _check_species(states: States, names: tuple[str, ...], found: Findings) -> None:
+def _check_species(states: States, names: tuple[str, ...], findings: Findings) -> None:
     """Check the labels of all species, and list every one that cannot be modelled."""
     for s, name in enumerate(names):
         try:
             check_labels(states[:, [s]], [name])
         except SdmError as error:
-            found.problems.append(with_code(error))
+            findings.problems.append(with_code(error))
             continue
         present, absent = (int(np.count_nonzero(states[:, s] == label)) for label in (1, 0))
         if min(present, absent) < FEW:
             few = f"{present:,} presences and {absent:,} absences"
-            found.warnings.append(f"{name}: only {few}; results will be rough below {FEW} of either")
+            findings.warnings.append(f"{name}: only {few}; results will be rough below {FEW} of either")
 
 
-def _check_environment(community: Community, options: RunOptions, found: Findings) -> None:
+def _check_environment(community: Community, options: RunOptions, findings: Findings) -> None:
     """Find constant variables."""
     sample = community.sample()
     for name, column in zip(sample.names, sample.values.T):
         if (column == column[0]).all():
-            found.warnings.append(f"variable '{name}' has one value at all sites: it is uninformative")
+            findings.warnings.append(f"variable '{name}' has one value at all sites: it is uninformative")

@@ -114,7 +114,7 @@ def draw_community(
     if "fourth_corner" in joint.meta:
         place = folder / "fourth_corner.png"
         drawn["fourth corner picture"] = associations.draw_corner(joint.meta["fourth_corner"], place, paper)
-    return {what: path.name for what, path in drawn.items()}
+    return {key: path.name for key, path in drawn.items()}
 
 
 def _draw_tables(measured: MeasuredCommunity, folder: Path, paper: Paper) -> Files:
@@ -136,12 +136,12 @@ def map_joint(
     fit: JointFit, prepared: Prepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the maps on the layers."""
-    given = MapOptions.of_run(options, None, progress)
+    map_options = MapOptions.of_run(options, None, progress)
     (folder / MAPS).mkdir()
     wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
     places = JointPlaces.within(folder, fit.joint.species, wanted)
     counted = NoveltyMaps(fit.joint)
-    made = write_maps(fit.joint, fit.stacked, cast(Stack, prepared.stack), places, given.how, novelty=counted)
+    made = write_maps(fit.joint, fit.stacked, cast(Stack, prepared.stack), places, map_options.how, novelty=counted)
     numbers = {kind: {name: one.numbers for name, one in maps.items()} for kind, maps in made.items()}
     files: Files = {
         kind: {name: path.relative_to(folder).as_posix() for name, path in those.items()}

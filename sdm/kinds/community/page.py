@@ -90,8 +90,8 @@ MEASURES = {
 
 def _both(results: Results) -> dict[str, Numbers]:
     """Return the measures of the three models: held out if the model was tested, else from training."""
-    found = results.tree("test").get("mean") or results.tree("training")
-    return {name: found[name] for name in MODELS if isinstance(found.get(name), dict)}
+    stored = results.tree("test").get("mean") or results.tree("training")
+    return {name: stored[name] for name in MODELS if isinstance(stored.get(name), dict)}
 
 
 def joint_figures(results: Results) -> list[KeyFigure]:
@@ -121,7 +121,7 @@ def joint_figures(results: Results) -> list[KeyFigure]:
 def measures(results: Results) -> Context | None:
     """Return the measures of the three models."""
     both, tested = _both(results), results.tree("test")
-    rows = [(title, {name: own.get(key) for name, own in both.items()}) for key, title in MEASURES.items()]
+    rows = [(title, {name: values.get(key) for name, values in both.items()}) for key, title in MEASURES.items()]
     folds = tested.get("folds")
     return {"rows": rows, "folds": len(folds) if isinstance(folds, list) else 0, "method": tested.get("method")}
 
@@ -148,15 +148,15 @@ def variance(results: Results) -> Context | None:
 
 def random_effect(results: Results) -> Context | None:
     """Return the random effect: its figure, and the spread of the levels for every species."""
-    own = results.tree("random")
-    rows = rows_of(own.get("by species"))
+    effect = results.tree("random")
+    rows = rows_of(effect.get("by species"))
     if not rows:
         return None
     return {
         "image": sections.image(results, "random picture"),
-        "column": own.get("column"),
-        "levels": own.get("levels"),
-        "spread": own.get("spread"),
+        "column": effect.get("column"),
+        "levels": effect.get("levels"),
+        "spread": effect.get("spread"),
         "rows": rows[:MOST_EDGES],
         "left_out": max(0, len(rows) - MOST_EDGES),
     }
@@ -183,13 +183,13 @@ def _has_spread(results: Results) -> bool:
 
 def _maps(results: Results) -> dict[str, Numbers]:
     """Return the maps by title; the title of the training layers is empty."""
-    found = [(key, own) for key, own in results.numbers["files"].items() if isinstance(own, dict)]
-    return {key.removeprefix("maps").strip(): own for key, own in found if key.startswith("maps")}
+    trees = [(key, files) for key, files in results.numbers["files"].items() if isinstance(files, dict)]
+    return {key.removeprefix("maps").strip(): files for key, files in trees if key.startswith("maps")}
 
 
 def richness(results: Results) -> Context | None:
     """Return the figures of richness."""
-    places = {title: results.folder / str(own.get("picture")) for title, own in _maps(results).items()}
+    places = {title: results.folder / str(files.get("picture")) for title, files in _maps(results).items()}
     maps = [(title, shown_picture(path)) for title, path in places.items() if path.is_file()]
     return {"maps": maps} if maps else None
 
@@ -201,15 +201,15 @@ def each(results: Results) -> Context | None:
     effects = rows_of(n.get("effects"))
     rows = []
     for name in n["species"]:
-        kept = [row for row in effects if row["species"] == name and row["kept"]]
-        strongest = max(kept, key=lambda row: abs(row["weight"]), default=None)
+        relevant = [row for row in effects if row["species"] == name and row["kept"]]
+        strongest = max(relevant, key=lambda row: abs(row["weight"]), default=None)
         raster = results.folder / str(places.get(name))
         aucs = [number(both.get(model, {}).get("species", {}).get(name)) for model in MODELS]
         rows.append(
             {
                 "name": name,
                 "figures": [number(results.tree("prevalence").get(name)), *aucs],
-                "kept": len(kept),
+                "kept": len(relevant),
                 "strongest": "–" if strongest is None else f"{strongest['feature']} ({strongest['weight']:+.2f})",
                 "picture": thumbnail(raster, 1.0) if raster.is_file() else None,
             }

@@ -210,7 +210,7 @@ def _column_keys(text: TextTable, names: Sequence[str]) -> Keys:
     return {int(k): (a, b) for k, a, b in zip(row, x, y) if a == a and b == b}
 
 
-def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOptions) -> Numbers:
+def evaluate_joint(model: FittedJoint, options: RunOptions, evaluation: EvaluationOptions) -> Numbers:
     """Measure a joint model at a table of sites, as `sdm joint` tests its model."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
@@ -224,7 +224,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, given: EvaluationOpt
     tables = [text, *([open_text(layers.files[0])] if layers.files and is_swd(layers.files) else [])]
     random = next((name for part in tables if (name := level_column(model, part))), None)
     options = options.with_values(
-        occurrences={"species": known, "site_column": given.site_column},
+        occurrences={"species": known, "site_column": evaluation.site_column},
         layers={"categorical": list(model.encoder.categorical)},
         joint={"presence_above": presence_above(model), "random_effect": random},
     )

@@ -54,7 +54,7 @@ def at_training(
     model: FittedJoint, values: Array, labels: States, levels: np.ndarray | None = None
 ) -> dict[str, list[float]]:
     """Return the statistics of the training sites: prevalences, and the thresholds with the largest TSS."""
-    shares = [float(np.mean(known[known >= 0])) for known in labels.T]
+    shares = [float(np.mean(species_labels[species_labels >= 0])) for species_labels in labels.T]
     return {"shares": shares, "cutoffs": best_thresholds(labels, model.predict_proba(values, levels=levels)).tolist()}
 
 
@@ -68,12 +68,12 @@ def measure(
     """Return the measures of a model and the AUC of every species; `training` gives the null model and the thresholds
     of the TSS. `levels` are the levels of the random effect."""
     probability = model.predict_proba(values, levels=levels)
-    found = measure_community(model, values, labels, levels)
+    measures = measure_community(model, values, labels, levels)
     if training is not None:
         skill = species_tss(labels, probability, np.array(training["cutoffs"]))
-        found["constant log loss"] = marginal_loss(labels, np.broadcast_to(training["shares"], labels.shape))
-        found["tss"] = float(np.nanmean(skill)) if np.isfinite(skill).any() else float("nan")
-    return {**found, "species": dict(zip(model.species, species_auc(labels, probability).tolist()))}
+        measures["constant log loss"] = marginal_loss(labels, np.broadcast_to(training["shares"], labels.shape))
+        measures["tss"] = float(np.nanmean(skill)) if np.isfinite(skill).any() else float("nan")
+    return {**measures, "species": dict(zip(model.species, species_auc(labels, probability).tolist()))}
 
 
 def mean_of_folds(rows: Sequence[Row], species: Sequence[str]) -> Numbers:
@@ -83,5 +83,5 @@ def mean_of_folds(rows: Sequence[Row], species: Sequence[str]) -> Numbers:
 
 
 def _average(values: Sequence[float]) -> float:
-    known = [value for value in values if np.isfinite(value)]
-    return float(np.mean(known)) if known else float("nan")
+    finite = [value for value in values if np.isfinite(value)]
+    return float(np.mean(finite)) if finite else float("nan")

@@ -62,7 +62,7 @@ class GroupTask(ModelTask[GroupModel]):
         """Return one column per species, named after the scale and the species."""
         return {f"{scale or MAP_SCALES[0]} {name}": row.tolist() for name, row in zip(model.species, values)}
 
-    def evaluate(self, model: GroupModel, options: RunOptions, given: EvaluationOptions) -> NoReturn:
+    def evaluate(self, model: GroupModel, options: RunOptions, evaluation: EvaluationOptions) -> NoReturn:
         """Refuse: every species of a group has its own model to evaluate."""
         raise InapplicableError("'sdm evaluate' needs the model of one species, such as results/Species/Species.npz")
 

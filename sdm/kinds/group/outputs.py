@@ -116,7 +116,7 @@ def draw_group(results: Results, paper: Paper) -> Files:
     """Draw the biplot, the curves and the path of strengths from their tables; return the names of the files."""
     charts, strengths = group_charts(results), results.table("path")
     write_charts(charts, results.folder, paper)
-    files: Files = {what: f"{name}.svg" for name, what in CHART_FILES.items() if name in charts}
+    files: Files = {key: f"{name}.svg" for name, key in CHART_FILES.items() if name in charts}
     if strengths:
         from sdm.report.figures.paths import draw_strengths
 
@@ -129,11 +129,11 @@ def _write_maps(model: GroupModel, stack: Stack, to: Destination, area: StudyAre
     folder, files, options, progress = to.folder, to.files, to.options, to.progress
     word = options.predict.extrapolation
     how = MapPass("clamp" if word in BOTH else word, area, options.threads, progress)
-    made = write_axis_maps(model, stack, folder, how)
-    if not made:
+    summaries = write_axis_maps(model, stack, folder, how)
+    if not summaries:
         return
-    titles = [axis_title(model, k) for k in range(len(made))]
-    files |= {f"map of axis {k + 1}": one.path.name for k, one in enumerate(made)}
+    titles = [axis_title(model, k) for k in range(len(summaries))]
+    files |= {f"map of axis {k + 1}": one.path.name for k, one in enumerate(summaries)}
     files["colours"] = COLOURS
     with going_on(progress, "pictures of the axes"):
         files |= draw_axis_maps(folder, files, titles, paper_of(options.output))

@@ -49,7 +49,7 @@ def group_figures(results: Results) -> list[KeyFigure]:
     count = min(3, len(explained))
     supported = number(n.get("supported"))
     axes = f"the first {count} explain {percent(sum(explained[:3]))}" if n.get("rank") else "no axes"
-    made = f"{len(n.get('variables') or [])} variables, {whole(n.get('features'))} features"
+    size = f"{len(n.get('variables') or [])} variables, {whole(n.get('features'))} features"
     return [
         KeyFigure("Species", str(len(n["species"])), f"{whole(n.get('records_used'))} records"),
         KeyFigure("Axes", whole(n.get("rank")), axes)
@@ -57,7 +57,7 @@ def group_figures(results: Results) -> list[KeyFigure]:
         else KeyFigure(
             "Axes", f"{whole(supported)} of {whole(n.get('rank'))}", f"supported by held-out records; {axes}"
         ),
-        KeyFigure("Sites", whole(n.get("sites")), made),
+        KeyFigure("Sites", whole(n.get("sites")), size),
         KeyFigure("Strength", figure(n.get("strength"), 3), f"penalty on axes {figure(n.get('penalty'), 2)}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats per record, {n.get('status') or 'not stored'}"),
     ]

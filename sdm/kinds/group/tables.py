@@ -43,13 +43,13 @@ def axis_rows(model: GroupModel) -> list[Row]:
 
 def species_axis_rows(model: GroupModel) -> list[Row]:
     """Return one row per species: its records, shared and species-specific variance, and slopes along the axes."""
-    own = specific_shares(model)
+    specific = specific_shares(model)
     return [
         {
             "species": name,
             "records": float(model.records[s]),
-            "shared share": 1.0 - float(own[s]),
-            "own share": float(own[s]),
+            "shared share": 1.0 - float(specific[s]),
+            "own share": float(specific[s]),
             **{axis_name(k): float(model.places[k, s]) for k in range(model.rank)},
         }
         for s, name in enumerate(model.species)
@@ -76,8 +76,8 @@ def axis_curve_rows(profiles: Mapping[int, Sequence[Profile]]) -> list[Row]:
             "effect": y,
             "in training range": bool(p.classes) or p.lo <= x <= p.hi,
         }
-        for k, own in profiles.items()
-        for p in own
+        for k, curves in profiles.items()
+        for p in curves
         for i, (x, y) in enumerate(zip(p.x.tolist(), p.y.tolist()))
     ]
 
@@ -96,8 +96,8 @@ def site_rows(model: GroupModel, axes: int) -> list[Row]:
         return []
     scores = model.axis_scores(list(sites.T))[:axes]
     return [
-        {**dict(zip(model.names, values.tolist())), **{axis_name(k): float(z) for k, z in enumerate(own)}}
-        for values, own in zip(sites, scores.T)
+        {**dict(zip(model.names, values.tolist())), **{axis_name(k): float(z) for k, z in enumerate(axis_scores)}}
+        for values, axis_scores in zip(sites, scores.T)
     ]
 
 
@@ -124,13 +124,13 @@ def group_charts(results: Results) -> dict[str, Sequence[Chart]]:
     """Return the charts of a group by the names of their files: the biplot, or the slopes along the only axis, and the
     curves of the axes."""
     species, explained = results.table("species axes"), column(results.table("axes"), "explained")
-    found: dict[str, Sequence[Chart]] = {}
+    charts: dict[str, Sequence[Chart]] = {}
     if explained:
         single = len(explained) == 1
         sites = results.table("sites")
-        found["biplot"] = [place_bars(species) if single else stored_biplot(sites, species, explained)]
+        charts["biplot"] = [place_bars(species) if single else stored_biplot(sites, species, explained)]
     curves = curve_charts(results.table("axis curves"))
-    return found | ({"axis_curves": curves} if curves else {})
+    return charts | ({"axis_curves": curves} if curves else {})
 
 
 def curve_charts(rows: list[StoredRow]) -> list[LineChart | ColumnChart]:

@@ -85,10 +85,10 @@ def projection_figures(results: Results) -> list[KeyFigure]:
         worst = f"of the cells{f', at most ({max(outside)[1]})' if count > 1 else ''}"
         figures.append(KeyFigure("Outside the training range", words.percent(most_outside(cases)), worst))
     shares = [number(case.tree("suitable_outside").get("share")) for case in cases]
-    known = [share for share in shares if share is not None]
-    if known:
+    finite = [share for share in shares if share is not None]
+    if finite:
         most = "at most" if count > 1 else ""
-        figures.append(KeyFigure("Suitable area outside it", words.percent(max(known)), most))
+        figures.append(KeyFigure("Suitable area outside it", words.percent(max(finite)), most))
     if changes and results.numbers.get("dispersal"):
         figures.append(KeyFigure("Dispersal", "", str(results.numbers["dispersal"])))
     return figures

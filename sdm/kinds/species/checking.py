@@ -29,56 +29,56 @@ from sdm.kinds.task import FEW, CheckedVariables, Findings
 from sdm.options.definitions import AREA_WORDS, GROUP_WORD, RunOptions
 
 
-def check_species_run(options: RunOptions, found: Findings) -> None:
+def check_species_run(options: RunOptions, findings: Findings) -> None:
     """Check files, grids, coordinates, records, layers and splits of a run over species."""
     if options.occurrences.file is None or not has_cells(options):
-        found.attempt(lambda: _check_tables(options, found))
+        findings.attempt(lambda: _check_tables(options, findings))
         return
     file = options.occurrences.file
-    records = found.attempt(lambda: read_records(options, file))
-    stack = found.attempt(lambda: open_species_layers(options, records, refuse=False))
+    records = findings.attempt(lambda: read_records(options, file))
+    stack = findings.attempt(lambda: open_species_layers(options, records, refuse=False))
     if records is not None:
-        found.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
-        found.facts += records.notes
+        findings.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
+        findings.facts += records.notes
     if stack is None:
         own = options.background
         for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
             if extra not in (*AREA_WORDS, GROUP_WORD) and not split_layer(extra)[0].exists():
-                found.problems.append(f"file '{extra}' does not exist: check the path [{MissingFileError.code}]")
+                findings.problems.append(f"file '{extra}' does not exist: check the path [{MissingFileError.code}]")
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
-    found.facts += [f"{len(stack.paths)} layers of {size}"] if stack.paths else stack.notices
-    found.facts.append(said_variables(stack.names, stack.categorical))
-    found.facts += [text for text in stack.notices if text.startswith("categorical")]
-    found.warnings += [text for text in stack.notices if stack.paths and not text.startswith("categorical")]
-    found.attempt(lambda: check_layers(stack, options, found))
-    found.variables = CheckedVariables(stack.names, stack.categorical, stack.notices)
-    area = found.attempt(lambda: _area(options, stack, found))
-    group = found.attempt(lambda: read_group(options, records))
-    effort = found.attempt(lambda: _effort(options, stack, group, found))
+    findings.facts += [f"{len(stack.paths)} layers of {size}"] if stack.paths else stack.notices
+    findings.facts.append(said_variables(stack.names, stack.categorical))
+    findings.facts += [text for text in stack.notices if text.startswith("categorical")]
+    findings.warnings += [text for text in stack.notices if stack.paths and not text.startswith("categorical")]
+    findings.attempt(lambda: check_layers(stack, options, findings))
+    findings.variables = CheckedVariables(stack.names, stack.categorical, stack.notices)
+    area = findings.attempt(lambda: _area(options, stack, findings))
+    group = findings.attempt(lambda: read_group(options, records))
+    effort = findings.attempt(lambda: _effort(options, stack, group, findings))
     if records is not None:
-        found.attempt(lambda: _check_records(records, stack, area, effort, options, found))
-    found.attempt(lambda: _check_others(stack, area, group, effort, options, found))
+        findings.attempt(lambda: _check_records(records, stack, area, effort, options, findings))
+    findings.attempt(lambda: _check_others(stack, area, group, effort, options, findings))
 
 
-def _check_tables(options: RunOptions, found: Findings) -> None:
+def _check_tables(options: RunOptions, findings: Findings) -> None:
     prepared = prepare_species(options)
-    found.problems += map(with_code, prepared.failures.values())
-    found.facts += prepared.notices
-    found.warnings += prepared.warnings
+    findings.problems += map(with_code, prepared.failures.values())
+    findings.facts += prepared.notices
+    findings.warnings += prepared.warnings
     for species, table in prepared.tables.items():
-        _count(species, table.n_presences, found)
+        _count(species, table.n_presences, findings)
 
 
-def _area(options: RunOptions, stack: Stack, found: Findings) -> StudyArea | None:
+def _area(options: RunOptions, stack: Stack, findings: Findings) -> StudyArea | None:
     area = read_area(options, stack)
     if area is not None:
         area.check(stack)
-        found.facts += area.notes
+        findings.facts += area.notes
     return area
 
 
-def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found: Findings) -> Effort | None:
+def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, findings: Findings) -> Effort | None:
     """Read the sampling effort: find a damaged file, another grid, negative values, or only zeros."""
     effort = make_effort(options, stack, group)
     if effort is None:
@@ -86,9 +86,9 @@ def _effort(options: RunOptions, stack: Stack, group: Occurrences | None, found:
     positive = sum(int(np.count_nonzero(effort.window(window) > 0)) for window in stack.windows())
     if not positive:
         raise BackgroundError(f"sampling effort '{effort.name}' is zero or missing everywhere: expected some above 0")
-    found.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
+    findings.facts.append(f"{effort.name}: sampling effort in {positive:,} of {stack.n_cells:,} cells")
     if isinstance(effort, KernelEffort):
-        found.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")
+        findings.facts.append(f"bandwidth {effort.bandwidth:.3g} km, {effort.n_sites:,} sites")
     return effort
 
 
@@ -98,27 +98,27 @@ def _check_others(
     group: Occurrences | None,
     effort: Effort | None,
     options: RunOptions,
-    found: Findings,
+    findings: Findings,
 ) -> None:
     """Look up the background and test files in the layers."""
-    given = background_points(options, group)
-    if given is not None:
+    background = background_points(options, group)
+    if background is not None:
         grouped = options.background.kind == GROUP_WORD
-        points = background_from_points(stack, given, study_area=area, effort=effort, one_per_cell=grouped)
-        what = "sites of the target group" if grouped else "usable background points"
-        found.facts += given.notes_beside if given.source != options.occurrences.file else []
-        found.facts.append(f"{given.source}: {len(points):,} {what}")
+        points = background_from_points(stack, background, study_area=area, effort=effort, one_per_cell=grouped)
+        noun = "sites of the target group" if grouped else "usable background points"
+        findings.facts += background.notes_beside if background.source != options.occurrences.file else []
+        findings.facts.append(f"{background.source}: {len(points):,} {noun}")
         if not grouped:  # several records of a target group in one cell are expected
-            found.warnings += points.notices
+            findings.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)
-        found.facts += sites.notes_beside
+        findings.facts += sites.notes_beside
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
-        found.warnings += ledger.notices("test records")
+        findings.warnings += ledger.notices("test records")
         absent = int(np.count_nonzero(sites.absent))
         also = f" and {absent:,} absences" if absent else ""
-        found.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
+        findings.facts.append(f"{options.test.file}: {sum(map(len, tests.values())):,} usable test records{also}")
 
 
 def _check_records(
@@ -127,39 +127,39 @@ def _check_records(
     area: StudyArea | None,
     effort: Effort | None,
     options: RunOptions,
-    found: Findings,
+    log: Findings,
 ) -> None:
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = clean_located(located, np.asarray(values), options, effort)
-    found.facts += located.tell_turned()
-    found.warnings += ledger.suspicions()
+    log.facts += located.tell_turned()
+    log.warnings += ledger.suspicions()
     if options.test.fold_column:
         labels = records.labels(options.test.fold_column)
         names = ", ".join(np.unique(labels)[:10].tolist())
-        found.facts.append(f"folds of column '{options.test.fold_column}': {names}")
+        log.facts.append(f"folds of column '{options.test.fold_column}': {names}")
     wanted = options.occurrences.species or records.species_names
     for species in wanted:
         if species not in records.species_names:
-            found.problems.append(f"species '{species}' is not in {options.occurrences.file} [{UnknownNameError.code}]")
+            log.problems.append(f"species '{species}' is not in {options.occurrences.file} [{UnknownNameError.code}]")
             continue
         try:
             ledger.check(species)
             if ledger.describe(species):
-                found.warnings.append(f"{species}: {ledger.describe(species)}")
-            _count(species, len(points[species]), found)
+                log.warnings.append(f"{species}: {ledger.describe(species)}")
+            _count(species, len(points[species]), log)
             doubt = uncertain_beyond_cell(records, points[species], stack, options.occurrences.uncertainty_column)
-            found.warnings += [] if doubt is None else [f"{species}: {doubt}"]
+            log.warnings += [] if doubt is None else [f"{species}: {doubt}"]
             weigh(options, records, points[species], stack)
         except DataError as error:
-            found.problems.append(with_code(error))
+            log.problems.append(with_code(error))
 
 
-def _count(species: str, presences: int, found: Findings) -> None:
+def _count(species: str, presences: int, findings: Findings) -> None:
     if presences < 2:
-        found.problems.append(f"{species}: {presences} usable presences, expected at least 2 [{TooFewError.code}]")
+        findings.problems.append(f"{species}: {presences} usable presences, expected at least 2 [{TooFewError.code}]")
     elif presences < FEW:
-        found.warnings.append(f"{species}: only {presences} usable presences; results will be rough below {FEW}")
+        findings.warnings.append(f"{species}: only {presences} usable presences; results will be rough below {FEW}")
     else:
-        found.facts.append(f"{species}: {presences:,} usable presences")
+        findings.facts.append(f"{species}: {presences:,} usable presences")

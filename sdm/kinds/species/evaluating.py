@@ -24,10 +24,10 @@ from sdm.options.definitions import RunOptions
 from sdm.types import Array, Numbers
 
 
-def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions) -> Numbers:
+def evaluate_species(model: Model, options: RunOptions, evaluation: EvaluationOptions) -> Numbers:
     """Measure a model at records, compared with absences, if any, else with background."""
-    own, layers, truth = options.occurrences, options.layers, given.truth
-    if given.absences is not None and given.background is not None:
+    occurrences, layers, truth = options.occurrences, options.layers, evaluation.truth
+    if evaluation.absences is not None and evaluation.background is not None:
         raise ConflictError("--absences and --background exclude each other: use one of them")
     if truth is not None and not layers.files:
         raise ConflictError("--truth needs --layers: the prediction is compared with it cell by cell")
@@ -37,44 +37,44 @@ def evaluate_species(model: Model, options: RunOptions, given: EvaluationOptions
         check_region(model, stack)
         notices += stack.notices
         found = read_occurrences(
-            str(own.file),
-            crs=own.crs,
-            named=(None, own.x_column, own.y_column),
-            layer=own.layer,
+            str(occurrences.file),
+            crs=occurrences.crs,
+            named=(None, occurrences.x_column, occurrences.y_column),
+            layer=occurrences.layer,
             rules=row_rules(options),
         )
         notices += found.notes
-        records = _of_species(found, given.species, model)
-        present = values_at(stack, records.take(~records.absent), "presences", notices, own.drop_suspicious)[0]
-        others, against = _others(stack, records, given, own.crs, notices)
+        records = _of_species(found, evaluation.species, model)
+        present = values_at(stack, records.take(~records.absent), "presences", notices, occurrences.drop_suspicious)[0]
+        others, against = _others(stack, records, evaluation, occurrences.crs, notices)
     else:
-        present, others, against = _from_tables(model, options, given, notices)
+        present, others, against = _from_tables(model, options, evaluation, notices)
     numbers = {"species": model.meta.get("species"), "notices": notices, **_measure(model, present, others, against)}
     if truth is not None:
-        numbers["truth_correlation"] = _against_truth(model, stack, truth, given.seed)
+        numbers["truth_correlation"] = _against_truth(model, stack, truth, evaluation.seed)
     return numbers
 
 
 def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
     """Return the records of the requested species, or of the species of the model; a file of one species needs no
     name."""
-    known, own = records.species_names, str(model.meta.get("species"))
-    check_species([] if wanted is None else [wanted], known, records.source)
-    if wanted is None and len(known) > 1 and own not in known:
-        hint = f"choose one with --species ({', '.join(known[:10])})"
-        raise UnknownNameError(f"{records.source} contains several species, but not '{own}': {hint}")
-    chosen = wanted or (own if own in known else known[0])
+    names, name = records.species_names, str(model.meta.get("species"))
+    check_species([] if wanted is None else [wanted], names, records.source)
+    if wanted is None and len(names) > 1 and name not in names:
+        hint = f"choose one with --species ({', '.join(names[:10])})"
+        raise UnknownNameError(f"{records.source} contains several species, but not '{name}': {hint}")
+    chosen = wanted or (name if name in names else names[0])
     return records.take(records.species.astype(str) == chosen)
 
 
 def _others(
-    stack: Stack, records: Occurrences, given: EvaluationOptions, crs: str | None, notices: list[str]
+    stack: Stack, records: Occurrences, evaluation: EvaluationOptions, crs: str | None, notices: list[str]
 ) -> tuple[Array, str]:
     """Return the values at the points of comparison, and their type."""
-    background = given.background
+    background = evaluation.background
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
-    if given.absences is not None:
-        away = read_occurrences(given.absences, crs=crs)
+    if evaluation.absences is not None:
+        away = read_occurrences(evaluation.absences, crs=crs)
         notices += away.notes_beside
         more = values_at(stack, away, "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
@@ -84,29 +84,29 @@ def _others(
         points = read_occurrences(background, crs=crs)
         notices += points.notes_beside
         return values_at(stack, points, "background points", notices)[0], "background"
-    drawn = sample_background(stack, n=int(background or 10_000), seed=given.seed)
+    drawn = sample_background(stack, n=int(background or 10_000), seed=evaluation.seed)
     notices += drawn.notices
     return np.asarray(drawn.values, dtype=np.float64), "background"
 
 
 def _against_truth(model: Model, stack: Stack, truth: str | Path, seed: int) -> float:
     """Return the correlation of the prediction with the true suitability, over random cells."""
-    known = open_stack(truth)
-    if (known.width, known.height) != (stack.width, stack.height):
-        sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (known, stack)]
+    true_stack = open_stack(truth)
+    if (true_stack.width, true_stack.height) != (stack.width, stack.height):
+        sizes = [f"{grid.width:,} × {grid.height:,}" for grid in (true_stack, stack)]
         raise GridError(f"{truth} has {sizes[0]} cells, the layers have {sizes[1]}: expected the same grid")
     cells = sample_background(stack, n=10_000, seed=seed)
-    true = known.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
+    true = true_stack.sample(cells.rows, cells.cols)[:, 0].astype(np.float64)
     valid = np.isfinite(true)
     predicted = model.predict(np.asarray(cells.values, dtype=np.float64)[valid])
     return float(np.corrcoef(predicted, true[valid])[0, 1])
 
 
 def _from_tables(
-    model: Model, options: RunOptions, given: EvaluationOptions, notices: list[str]
+    model: Model, options: RunOptions, evaluation: EvaluationOptions, notices: list[str]
 ) -> tuple[Array, Array, str]:
     """Take the variables from the columns of the files; add messages to `notices`."""
-    background, species = given.background, given.species
+    background, species = evaluation.background, evaluation.species
     if background is not None and background.isdigit():
         hint = "needs --layers to draw points from; or give a table of background"
         raise MissingInputError(f"--background {background} {hint}")
@@ -115,14 +115,14 @@ def _from_tables(
     table = read(presences, rules=rules)
     check_species([] if species is None else [species], table.species_names, presences)
     present = table.table[~table.is_background if species is None else table.species == species]
-    others = given.absences or background
+    others = evaluation.absences or background
     second = None if others is None else read(others, rules=RowRules(most_bad=rules.most_bad))
     rest = table.table[table.is_background] if second is None else second.table
     notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
     notices.append(said_variables(model.names, model.categorical))
     if not len(rest):
         raise MissingInputError(f"{presences} has no absences or background: give --layers, --absences or --background")
-    against = "absence" if given.absences else "background" if background else "absence or background"
+    against = "absence" if evaluation.absences else "background" if background else "absence or background"
     return model.encoder.encode(present), model.encoder.encode(rest), against
 
 
@@ -147,8 +147,8 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> Numbe
     if model.alpha > 1.0:
         numbers |= measure_support(model, present)
     if against == "absence":
-        found = measure_survey(model, Survey(present, others))
-        numbers |= {"correlation": found["cor"], "tss": found["tss"], "presence_absence": found}
+        survey = measure_survey(model, Survey(present, others))
+        numbers |= {"correlation": survey["cor"], "tss": survey["tss"], "presence_absence": survey}
     else:
         numbers["cbi"] = boyce(model.from_raw(raw, "cloglog"), model.from_raw(raw_others, "cloglog")).index
     return numbers

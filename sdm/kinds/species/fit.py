@@ -259,6 +259,6 @@ def _profiles(
 def _threshold_numbers(threshold: Threshold, model: Model) -> Numbers:
     """Return the numbers of a threshold; None for test measures without tests."""
     names = ("name", "raw", "cumulative", "area", "training_omission", "test_omission", "binomial")
-    known = {name: getattr(threshold, name) for name in names}
-    known |= {name: None for name in names[-2:] if np.isnan(known[name])}
-    return known | {scale: float(model.from_raw(threshold.raw, scale)) for scale in ("cloglog", "logistic")}
+    numbers = {name: getattr(threshold, name) for name in names}
+    numbers |= {name: None for name in names[-2:] if np.isnan(numbers[name])}
+    return numbers | {scale: float(model.from_raw(threshold.raw, scale)) for scale in ("cloglog", "logistic")}

@@ -117,16 +117,16 @@ def read_records(options: RunOptions, file: str) -> Occurrences:
 
 def read_survey(options: RunOptions, file: str) -> Occurrences:
     """Read a file of presences, and absences if it has any, with the options of the run."""
-    own = options.occurrences
-    wanted = [name for name in (own.uncertainty_column, options.test.fold_column) if name]
+    occurrences = options.occurrences
+    wanted = [name for name in (occurrences.uncertainty_column, options.test.fold_column) if name]
     records = read_occurrences(
         file,
         crs=given_crs(options),
-        named=(own.species_column, own.x_column, own.y_column),
+        named=(occurrences.species_column, occurrences.x_column, occurrences.y_column),
         columns=wanted,
-        numeric=[own.record_weights] if own.record_weights not in (None, UNCERTAINTY) else [],
+        numeric=[occurrences.record_weights] if occurrences.record_weights not in (None, UNCERTAINTY) else [],
         rules=row_rules(options),
-        layer=own.layer if file == own.file else None,
+        layer=occurrences.layer if file == occurrences.file else None,
     )
     if records.absent.all():
         raise LabelError(f"file '{Path(file).name}' contains only absences ({len(records):,}): expected presences")
@@ -169,11 +169,11 @@ def background_points(options: RunOptions, group: Occurrences | None) -> Occurre
 def open_species_layers(options: RunOptions, records: Occurrences | None, *, refuse: bool = True) -> Stack:
     """Open the layers of a run over species as `open_layers` does, with coordinates as variables if requested; or
     create the window of a point pattern around the records."""
-    own = options.layers
-    if own.bounds is not None:
+    layers = options.layers
+    if layers.bounds is not None:
         if records is None:
             raise NoRecordsError("no window of the point pattern can be made, because no records could be read")
-        stack = window_stack(records, own.bounds, own.cells, options.occurrences.crs)
+        stack = window_stack(records, layers.bounds, layers.cells, options.occurrences.crs)
         with naming_features(options):
             return cast(Stack, narrowed(stack, choice_of(options).of(stack.names, "variable")))
     stack = open_layers(options, refuse=refuse)
@@ -209,21 +209,21 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     values = backgrounds[0].presence_values
     if values is None:
         values = stack.sample(*located.cells, threads=options.threads)
-    kept, ledger = clean_located(located, values, options, effort)
+    cleaned, ledger = clean_located(located, values, options, effort)
     prepared.ledger, prepared.fate, prepared.fate_crs = ledger, ledger.fate, records.crs
     notices += ledger.notices()
-    own = dict(zip(prepared.areas, backgrounds))
+    by_area = dict(zip(prepared.areas, backgrounds))
     labels = records.labels(options.test.fold_column) if options.test.fold_column else None
     notices += sampling.tell(options, effort, backgrounds[0])
-    for species, background in own.items() or [("", backgrounds[0])]:
+    for species, background in by_area.items() or [("", backgrounds[0])]:
         notices += [f"{species}: {text}" if species else text for text in background.notices]
     for species in records.species_names:
         try:
             ledger.check(species)
-            background = own.get(species, backgrounds[0])
+            background = by_area.get(species, backgrounds[0])
             background.check(prepared.area_of(species))
-            folds = None if labels is None else labels[kept[species].index]
-            prepared.tables[species] = _cell_table(options, prepared, records, kept[species], background, folds)
+            folds = None if labels is None else labels[cleaned[species].index]
+            prepared.tables[species] = _cell_table(options, prepared, records, cleaned[species], background, folds)
         except DataError as error:
             prepared.failures[species] = error.with_traceback(None)
     if options.test.file:
@@ -277,15 +277,15 @@ def clean_located(
 
 def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
     for name in set(wanted) - set(records.species_names):
-        lost = records.left_out[records.left_out["species"] == name]
-        if len(lost):
-            why = ", ".join(f"{count:,} {reason}" for reason, count in lost["reason"].value_counts().items())
-            raise UnusableRecordsError(f"{name}: none of {len(lost):,} records can be used ({why}): change the filters")
+        cut = records.left_out[records.left_out["species"] == name]
+        if len(cut):
+            why = ", ".join(f"{count:,} {reason}" for reason, count in cut["reason"].value_counts().items())
+            raise UnusableRecordsError(f"{name}: none of {len(cut):,} records can be used ({why}): change the filters")
     check_species(wanted, records.species_names, records.source)
     if not wanted:
         return records
-    left = records.left_out[records.left_out["species"].isin([*wanted, ""])]
-    return replace(records.take(np.isin(records.species.astype(str), list(wanted))), left_out=left)
+    remaining = records.left_out[records.left_out["species"].isin([*wanted, ""])]
+    return replace(records.take(np.isin(records.species.astype(str), list(wanted))), left_out=remaining)
 
 
 def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> None:
@@ -355,7 +355,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
         if background is None:
             check_group([name for name in table.species_names if name != "background"], table.source)
         background = (table if background is None else background).sites()
-    said = sampling.describe(options, rows=table.source if background is None else background.source)
+    description = sampling.describe(options, rows=table.source if background is None else background.source)
     wanted = options.occurrences.species
     check_species(wanted, table.species_names, table.source)
     notes = dict.fromkeys(table.notes)
@@ -372,10 +372,10 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     for species in table.species_names:
         if not wanted or species in wanted:
             try:
-                made = SampleTable.from_swd(table, species, background, partial=options.occurrences.partial)
-                made = _with_region(replace(made, sampling=said).filled(options.seed), options)
-                first = next(iter(prepared.tables.values()), made)
-                prepared.tables[species] = made.with_background_of(first)
+                sample = SampleTable.from_swd(table, species, background, partial=options.occurrences.partial)
+                sample = _with_region(replace(sample, sampling=description).filled(options.seed), options)
+                first = next(iter(prepared.tables.values()), sample)
+                prepared.tables[species] = sample.with_background_of(first)
             except DataError as error:
                 prepared.failures[species] = error.with_traceback(None)
     return prepared

@@ -129,8 +129,8 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         """Return the record cleaning summary of one species."""
         if prepared.ledger is None:
             return None
-        own = prepared.ledger.only(name)
-        return own.rows(), own.counts[name]
+        part = prepared.ledger.only(name)
+        return part.rows(), part.counts[name]
 
     def summary_row(self, numbers: Numbers) -> Numbers:
         """Return the main numbers of a species."""

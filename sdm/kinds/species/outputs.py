@@ -134,15 +134,15 @@ def _write_other_maps(measured: MeasuredSpecies, prepared: SpeciesPrepared, rast
     """Write the map of presence and absence, unless it exists, and maps of the replicates."""
     model, replicates, stack = measured.fit.model, measured.assessed.replicates, cast("Stack", prepared.stack)
     predict, tags = to.options.predict, {"species": measured.name}
-    given = MapOptions.of_run(to.options, prepared.area_of(measured.name), to.progress)
-    presence = replace(given, threshold=predict.threshold)
+    map_options = MapOptions.of_run(to.options, prepared.area_of(measured.name), to.progress)
+    presence = replace(map_options, threshold=predict.threshold)
     if presence.threshold is not None:
         measured.numbers["map_threshold"] = threshold_on_scale(model, presence.threshold, predict.scale)
-    missing = given if "thresholded map" in to.files else presence
+    missing = map_options if "thresholded map" in to.files else presence
     to.files.update(write_value_maps(model, replicates, stack, raster, "map", missing, tags))
     if to.options.output.replicate_maps:
         for k, one in enumerate(replicates, start=1):
-            write_value_map(one, stack, raster.parent / REPLICATES / f"{raster.stem}_{k}.tif", given, tags)
+            write_value_map(one, stack, raster.parent / REPLICATES / f"{raster.stem}_{k}.tif", map_options, tags)
 
 
 def write_shared(prepared: SpeciesPrepared, to: Destination) -> None:
@@ -196,10 +196,10 @@ def map_species(
     fit: SpeciesFit, prepared: SpeciesPrepared, options: RunOptions, folder: Path, progress: Progress | None
 ) -> ModelMaps:
     """Write the map of one species."""
-    given, counted = MapOptions.of_run(options, prepared.area_of(fit.name), progress), NoveltyMaps(fit.model)
+    map_options, counted = MapOptions.of_run(options, prepared.area_of(fit.name), progress), NoveltyMaps(fit.model)
     raster, tags = folder / f"{safe_name(fit.name)}.tif", {"species": fit.name}
-    made = write_value_map(fit.model, cast(Stack, prepared.stack), raster, given, tags, counted)
-    return ModelMaps(folder, {"map": made.path.name}, {"map": made.numbers, **counted.numbers})
+    summary = write_value_map(fit.model, cast(Stack, prepared.stack), raster, map_options, tags, counted)
+    return ModelMaps(folder, {"map": summary.path.name}, {"map": summary.numbers, **counted.numbers})
 
 
 def map_species_together(
@@ -209,23 +209,23 @@ def map_species_together(
     if not options.output.map or any(one.stack is None for _, one in fits):
         return []
     layers = {layer.name: layer for _, one in fits for layer in cast(Stack, one.stack).layers}
-    stack, own = replace(cast(Stack, fits[0][1].stack), layers=tuple(layers.values())), options.predict
+    stack, predict = replace(cast(Stack, fits[0][1].stack), layers=tuple(layers.values())), options.predict
     planned: dict[tuple[int, str], PlannedMap] = {}
     for k, (fit, prepared) in enumerate(fits):
         (folder / str(k)).mkdir()
         raster, area = folder / str(k) / f"{safe_name(fit.name)}.tif", prepared.area_of(fit.name)
         tags = {"species": fit.name}
         planned[k, "map"] = PlannedMap(fit.model, raster, None, area, tags, NoveltyMaps(fit.model))
-        if own.threshold is not None:
+        if predict.threshold is not None:
             presence = raster.with_name(f"{raster.stem}_thresholded.tif")
-            level = threshold_on_scale(fit.model, own.threshold, own.scale)
-            tags = tags | rule_tag(own.threshold)
+            level = threshold_on_scale(fit.model, predict.threshold, predict.scale)
+            tags = tags | rule_tag(predict.threshold)
             planned[k, "thresholded map"] = PlannedMap(fit.model, presence, level, area, tags)
     how = MapOptions.of_run(options, None, progress).how
-    made = predict_rasters(list(planned.values()), stack, how, scale=own.scale)
+    summaries = predict_rasters(list(planned.values()), stack, how, scale=predict.scale)
     maps = [ModelMaps(folder / str(k), {}, {}) for k in range(len(fits))]
-    for ((k, what), plan), summary in zip(planned.items(), made):
-        maps[k].files[what] = summary.path.name
+    for ((k, key), plan), summary in zip(planned.items(), summaries):
+        maps[k].files[key] = summary.path.name
         if plan.novelty is not None:
             maps[k].numbers.update({"map": summary.numbers, **plan.novelty.numbers})
     return maps

@@ -119,18 +119,18 @@ MOST_AXES = 10
 
 def species_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: records, accuracy, and predicted area; then the others."""
-    n, found = results.numbers, results.tree("cross_validation")
-    mean = found["mean"] if isinstance(found.get("mean"), dict) else {}
-    folds = len(rows_of(found.get("rows") or found.get("folds")))
+    n, folds_tree = results.numbers, results.tree("cross_validation")
+    mean = folds_tree["mean"] if isinstance(folds_tree.get("mean"), dict) else {}
+    folds = len(rows_of(folds_tree.get("rows") or folds_tree.get("folds")))
     loss = f"{figure(n.get('log_loss_train'))} nats" if number(n.get("log_loss_train")) is not None else "infinite"
     scores = [KeyFigure("Training AUC", figure(n.get("auc_train"), 3), f"log loss {loss}")]
     if folds and "auc.val.avg" in mean:
-        drawn = found.get("method") in REPLICATED
+        drawn = folds_tree.get("method") in REPLICATED
         title, parts = ("AUC of replicates", "replicates") if drawn else ("Cross-validated AUC", "folds")
         scores.insert(0, KeyFigure(title, figure(mean["auc.val.avg"], 3), f"{folds} {parts}"))
     if results.tested:
-        told = f"± {figure(n.get('auc_test_deviation'), 2)}, {whole(n.get('test_presences'))} records"
-        scores.insert(0, KeyFigure("Test AUC", figure(n.get("auc_test"), 3), told))
+        test_text = f"± {figure(n.get('auc_test_deviation'), 2)}, {whole(n.get('test_presences'))} records"
+        scores.insert(0, KeyFigure("Test AUC", figure(n.get("auc_test"), 3), test_text))
     fitness = _fitness(results, mean if folds else {})
     background = f"{whole(n.get('background_points'))} background points"
     records = KeyFigure("Training records", whole(n.get("training_presences")), background)
@@ -151,26 +151,26 @@ def species_figures(results: Results) -> list[KeyFigure]:
 
 def _fitness(results: Results, mean: Context) -> list[KeyFigure]:
     """Return the measures of accuracy other than AUC, those from independent records first."""
-    n, found = results.numbers, []
+    n, figures = results.numbers, []
     if (index := number(mean.get("cbi.val.avg"))) is not None:
-        found.append(KeyFigure("Boyce index", figure(index, 3), "held-out folds; 0 is random, 1 is best"))
+        figures.append(KeyFigure("Boyce index", figure(index, 3), "held-out folds; 0 is random, 1 is best"))
     if results.tested:
         missed = number((_threshold(results) or {}).get("test_omission"))
         if missed is not None:
-            found.append(KeyFigure("Test omission", percent(missed), "test records below the threshold"))
-        known = number(n.get("log_loss_test")) is not None
-        told = f"nats; gain {figure(n.get('test_gain'), 3)}" if known else "records where the density is zero"
-        found.append(KeyFigure("Test log loss", figure(n.get("log_loss_test")) if known else "∞", told))
-    return found
+            figures.append(KeyFigure("Test omission", percent(missed), "test records below the threshold"))
+        finite = number(n.get("log_loss_test")) is not None
+        loss_text = f"nats; gain {figure(n.get('test_gain'), 3)}" if finite else "records where the density is zero"
+        figures.append(KeyFigure("Test log loss", figure(n.get("log_loss_test")) if finite else "∞", loss_text))
+    return figures
 
 
 def _area(results: Results) -> list[KeyFigure]:
     """Return the predicted area: in km² if the run measured it, and as a share."""
-    found, row = results.tree("range"), _threshold(results)
+    stored_range, row = results.tree("range"), _threshold(results)
     areas = []
-    if found:
-        patches = f"{whole(found.get('patches'))} patches"
-        areas.append(KeyFigure("Range", f"{whole(found.get('area_km2'))} km²", patches))
+    if stored_range:
+        patches = f"{whole(stored_range.get('patches'))} patches"
+        areas.append(KeyFigure("Range", f"{whole(stored_range.get('area_km2'))} km²", patches))
     if row is not None and number(row.get("area")) is not None:
         small = f"of the background, threshold {figure(row.get(results.scale), 3)}"
         areas.append(KeyFigure("Predicted area", percent(row.get("area")), small))
@@ -194,17 +194,17 @@ def omission_section(results: Results) -> Context | None:
 
 def structure(results: Results) -> Context | None:
     """Return families, rules, interactions and penalties of a structural model."""
-    found = results.tree("structure")
-    if not found:
+    stored = results.tree("structure")
+    if not stored:
         return None
-    families, pairs = rows_of(found.get("families")), rows_of(found.get("interactions"))
+    families, pairs = rows_of(stored.get("families")), rows_of(stored.get("interactions"))
     shown = pairs[:MOST_PAIRS]
     strengths = [(f"{row.get('first')} × {row.get('second')}", number(row.get("strength"))) for row in shown]
     gains = [(str(row.get("family")), number(row.get("gain"))) for row in families]
     rules = results.table("rules")
     tried = sorted(results.table("prices"), key=lambda row: number(row.get("held-out loss")) or math.inf)
     return {
-        **found,
+        **stored,
         "families": families,
         "family_chart": _bars(gains, "Loss of gain without the family (nats)"),
         "pair_chart": _bars(strengths, "Interaction (nats)"),
@@ -217,19 +217,19 @@ def structure(results: Results) -> Context | None:
 
 def shared_section(results: Results) -> Context | None:
     """Return the shared part of the response of a species, and the most similar species."""
-    found = results.tree("shared")
-    if not found:
+    stored = results.tree("shared")
+    if not stored:
         return None
-    pairs = [(str(one[0]), number(one[1])) for one in found.get("relatives") or [] if isinstance(one, list)]
-    places = list(zip(found.get("explained") or [], found.get("places") or []))
-    records = number(found.get("records"))
+    pairs = [(str(one[0]), number(one[1])) for one in stored.get("relatives") or [] if isinstance(one, list)]
+    places = list(zip(stored.get("explained") or [], stored.get("places") or []))
+    records = number(stored.get("records"))
     placed = records is None  # on the axes of other species
     return {
-        "s": found,
+        "s": stored,
         "placed": placed,
         "records": number(results.numbers.get("training_presences")) if placed else records,
-        "others": int(found["species"]) - (0 if placed else 1),
-        "all_shared": number(found.get("own")) == 0.0,
+        "others": int(stored["species"]) - (0 if placed else 1),
+        "all_shared": number(stored.get("own")) == 0.0,
         "relatives": pairs,
         "places": places[:MOST_AXES],
         "left_out": max(0, len(places) - MOST_AXES),

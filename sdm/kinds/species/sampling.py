@@ -42,17 +42,17 @@ def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyAr
 
 def make_effort(options: RunOptions, stack: Stack, group: Occurrences | None) -> Effort | None:
     """Open the bias raster, or estimate effort from the sites of the target group."""
-    own = options.background
-    if own.bias is None or (own.bias == GROUP_WORD and group is None):
+    background = options.background
+    if background.bias is None or (background.bias == GROUP_WORD and group is None):
         return None
-    if group is None or own.bias != GROUP_WORD:
-        return open_effort(own.bias, stack, nodata=options.layers.nodata, align=options.layers.align is not None)
+    if group is None or background.bias != GROUP_WORD:
+        return open_effort(background.bias, stack, nodata=options.layers.nodata, align=options.layers.align is not None)
     located = locate(group, stack)
     rows, cols = located.cells
     name = f"target group {Path(group.source).name}"
-    effort = kernel_effort(stack, rows, cols, bandwidth=own.bandwidth, name=name, threads=options.threads)
-    said = located.tell_turned("records of the target group") if own.target_group else []
-    return replace(effort, notes=tuple(said))
+    effort = kernel_effort(stack, rows, cols, bandwidth=background.bandwidth, name=name, threads=options.threads)
+    notices = located.tell_turned("records of the target group") if background.target_group else []
+    return replace(effort, notes=tuple(notices))
 
 
 def make_backgrounds(
@@ -96,29 +96,29 @@ def weigh(
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """Return the weights of presences (None if all are equal) and notes; `effort` is the effort in their cells, for
     weights of 1/effort."""
-    own, notes = options.occurrences, tuple[str, ...]()
+    source, notes = options.occurrences, tuple[str, ...]()
     weights = None if effort is None else effort.mean() / effort
-    if own.record_weights is not None:
-        given, notes = record_weights(records, points, stack, own.record_weights, own.uncertainty_column)
+    if source.record_weights is not None:
+        given, notes = record_weights(records, points, stack, source.record_weights, source.uncertainty_column)
         weights = given if weights is None else weights * given
     return weights, notes
 
 
 def tell(options: RunOptions, effort: Effort | None, background: Background) -> list[str]:
     """Report the treatment of sampling bias."""
-    told = []
+    texts = []
     if options.background.kind == GROUP_WORD:
-        told.append(f"background: {len(background):,} sites of the target group, one record per cell")
+        texts.append(f"background: {len(background):,} sites of the target group, one record per cell")
     if isinstance(effort, KernelEffort):
-        told += effort.notes
+        texts += effort.notes
         kernel = f"a kernel of {effort.bandwidth:.3g} km over {effort.n_sites:,} sites"
-        told.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
+        texts.append(f"sampling effort of the {effort.name}: {kernel}, written to effort.tif")
     if effort is not None:
         drawn = "background cells are drawn by it"
-        what = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
-        what["records"] = "every record counts by one over the effort in its cell"
-        told.append(f"sampling effort '{effort.name}': {what[options.background.bias_treatment]}")
-    return told
+        effects = {"sample": drawn, "prior": "it is the base measure, divided out of the map"}
+        effects["records"] = "every record counts by one over the effort in its cell"
+        texts.append(f"sampling effort '{effort.name}': {effects[options.background.bias_treatment]}")
+    return texts
 
 
 def describe(
@@ -127,19 +127,19 @@ def describe(
     """Return the treatment of sampling bias for the model file and the results; `rows` is a table of background."""
     own, records = options.background, options.occurrences
     source = own.file if rows is None else rows
-    said: Numbers = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
+    description: Numbers = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
     if own.target_group is not None:
-        said["target_group"] = Path(own.target_group).name
+        description["target_group"] = Path(own.target_group).name
     if effort is not None:
-        said |= {"bias": effort.name, "bias_treatment": own.bias_treatment}
+        description |= {"bias": effort.name, "bias_treatment": own.bias_treatment}
         if isinstance(effort, KernelEffort):
-            said |= {"bandwidth_km": round(effort.bandwidth, 6), "sites": effort.n_sites}
+            description |= {"bandwidth_km": round(effort.bandwidth, 6), "sites": effort.n_sites}
     if own.effort_column is not None:
-        said |= {"bias": f"column {own.effort_column}", "bias_treatment": "prior"}
+        description |= {"bias": f"column {own.effort_column}", "bias_treatment": "prior"}
     if area is not None:
-        said["study_area"] = area.source if own.area in AREA_WORDS else Path(area.source).name
+        description["study_area"] = area.source if own.area in AREA_WORDS else Path(area.source).name
     if records.thin_bins:
         chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " per variable"
-        said["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
-    given = {"thinned_to_km": records.thin_distance or None, "record_weights": records.record_weights}
-    return said | {name: value for name, value in given.items() if value is not None}
+        description["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"
+    thinning = {"thinned_to_km": records.thin_distance or None, "record_weights": records.record_weights}
+    return description | {name: value for name, value in thinning.items() if value is not None}

@@ -36,20 +36,20 @@ PICTURES = {
 
 def strata_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: records, strata, and the selected tolerance."""
-    n, found = results.numbers, results.tree("strata")
+    n, strata = results.numbers, results.tree("strata")
     return [
-        KeyFigure("Training records", whole(n.get("training_presences")), f"prior: {found.get('prior')}"),
-        KeyFigure("Strata", whole(found.get("strata")), f"{whole(found.get('strata_with_records'))} with records"),
-        KeyFigure("Tolerance", figure(found.get("tolerance")), f"selected by: {found.get('choice')}"),
-        KeyFigure("Folds", whole(found.get("folds")), str(found.get("method") or "")),
-        KeyFigure("Segments of the path", whole(found.get("segments")), str(n.get("status") or "")),
+        KeyFigure("Training records", whole(n.get("training_presences")), f"prior: {strata.get('prior')}"),
+        KeyFigure("Strata", whole(strata.get("strata")), f"{whole(strata.get('strata_with_records'))} with records"),
+        KeyFigure("Tolerance", figure(strata.get("tolerance")), f"selected by: {strata.get('choice')}"),
+        KeyFigure("Folds", whole(strata.get("folds")), str(strata.get("method") or "")),
+        KeyFigure("Segments of the path", whole(strata.get("segments")), str(n.get("status") or "")),
     ]
 
 
 def path_section(results: Results) -> Context | None:
     """Return the figures of the path."""
-    known = [(sections.image(results, key), text) for key, text in PICTURES.items()]
-    return {"pictures": [pair for pair in known if pair[0]]} if any(picture for picture, _ in known) else None
+    pictures = [(sections.image(results, key), text) for key, text in PICTURES.items()]
+    return {"pictures": [pair for pair in pictures if pair[0]]} if any(picture for picture, _ in pictures) else None
 
 
 PAGE = Page(

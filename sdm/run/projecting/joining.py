@@ -88,10 +88,10 @@ def _write_across(
         files = _free_files(f"{one.page}_variance", sources, taken)
         places = {source: stage / name for source, name in files.items()}
         maps, _ = _maps(cases)
-        found = write_variance(opened.grid, maps, design, places, {"species": one.name}, **common)
-        for row in found["sources"]:
+        variance = write_variance(opened.grid, maps, design, places, {"species": one.name}, **common)
+        for row in variance["sources"]:
             row["file"] = files[row["source"]]
-        one.variance = found
+        one.variance = variance
     style_folder(stage / "across")
     remove_empty([stage / "across"])
 

@@ -117,10 +117,10 @@ class Projection:
 
     def run(self, place: Path, target: Path, resume: bool) -> ProjectionResult:
         """Map every scenario, then write the results over scenarios."""
-        found = self._map_all(place, resume)
+        cases = self._map_all(place, resume)
         earlier_maps = {name for name in sdm_files(place) if name.startswith("across/")} if resume else set()
         with staging(place, overwrite=True, keep=True) as stage:
-            species = self._together(found, place, stage)
+            species = self._together(cases, place, stage)
             earlier_maps -= {path.relative_to(stage).as_posix() for path in stage.glob("across/*")}
         for name in earlier_maps:  # of other groups of scenarios
             (place / name).unlink(missing_ok=True)
@@ -157,9 +157,9 @@ class Projection:
         models = [[a.title, a.identity, a.environment, a.cutoffs, a.shown_scale] for a in self.models]
         grid = self.opened.grid
         # the reference has no novelty and no change
-        beside = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
+        measured = [] if one.title == REFERENCE else [list(self.measures), self.options.project.dispersal]
         everything = [
-            __version__, models, predict.extrapolation, beside,
+            __version__, models, predict.extrapolation, measured,
             None if area is None else [area, Path(area).stat().st_mtime_ns if Path(area).exists() else 0],
             one.stack.files_state, needed, [grid.width, grid.height, list(grid.transform)[:6], str(grid.crs)],
         ]  # fmt: skip
@@ -169,7 +169,7 @@ class Projection:
         """Map every unfinished scenario, several at a time with workers; return the numbers of all of them in order."""
         steps = self.steps()
         count = StepCount(self.progress, "scenarios", len(steps))
-        found: dict[str, Numbers] = {}
+        numbers_of: dict[str, Numbers] = {}
         with workers(self.options) as executor, self._calls(place, executor) as call:
             for wave in sorted({step.wave for step in steps}):
                 missing: dict[str, ScenarioStep] = {}
@@ -177,18 +177,18 @@ class Projection:
                     if step.wave != wave:
                         continue
                     text = f"{step.scenario.title} ({number} of {len(steps)})"
-                    known = finished(place / self.folders[step.scenario.title], step.digest) if resume else None
-                    if known is None:
+                    stored = finished(place / self.folders[step.scenario.title], step.digest) if resume else None
+                    if stored is None:
                         log.info(text)
                         missing[text] = step
                     else:
                         log.info("%s: kept, because nothing has changed", text)
-                        found[step.scenario.title] = known
+                        numbers_of[step.scenario.title] = stored
                         count.step()
                 for title, numbers in self._retried(executor, call, missing):
-                    found[title] = numbers
+                    numbers_of[title] = numbers
                     count.step()
-        return {step.scenario.title: found[step.scenario.title] for step in steps}
+        return {step.scenario.title: numbers_of[step.scenario.title] for step in steps}
 
     def _retried(
         self, executor: Executor, call: Callable[[ScenarioStep], Numbers], missing: Mapping[str, ScenarioStep]
@@ -228,19 +228,19 @@ class Projection:
         self, step: ScenarioStep, place: Path, before_commit: Callable[[], None] | None = None
     ) -> Numbers:
         """Map one scenario into its folder atomically, and return its numbers; its required scenarios exist."""
-        beside = self.opened.reference is not None and step.scenario.title != REFERENCE
-        reference = load_json(place / REFERENCE / NUMBERS) if beside else None
+        needs_reference = self.opened.reference is not None and step.scenario.title != REFERENCE
+        reference = load_json(place / REFERENCE / NUMBERS) if needs_reference else None
         with staging(place / self.folders[step.scenario.title], overwrite=True) as stage:
-            known = self._scenario(step, stage, place, reference)
+            numbers = self._scenario(step, stage, place, reference)
             scenario = step.scenario
-            known |= {"title": scenario.title, "fields": dict(scenario.fields), "digest": step.digest}
+            numbers |= {"title": scenario.title, "fields": dict(scenario.fields), "digest": step.digest}
             maps = {path.relative_to(stage).as_posix(): path for path in sorted(stage.rglob("*.tif"))}
-            known["checksums"] = {name: file_checksum(path) for name, path in maps.items()}
-            (stage / NUMBERS).write_text(to_json(known) + "\n", encoding="utf-8")
-            found: Numbers = load_json(stage / NUMBERS)  # the same for new and kept scenarios
+            numbers["checksums"] = {name: file_checksum(path) for name, path in maps.items()}
+            (stage / NUMBERS).write_text(to_json(numbers) + "\n", encoding="utf-8")
+            stored: Numbers = load_json(stage / NUMBERS)  # the same for new and kept scenarios
             if before_commit is not None:
                 before_commit()
-        return found
+        return stored
 
     def _scenario(self, step: ScenarioStep, stage: Path, place: Path, reference: Numbers | None) -> Numbers:
         """Write the maps of one scenario; return its numbers. `reference` are the numbers of the reference."""
@@ -278,8 +278,8 @@ class Projection:
             past = folder / (next(iter(target.presence.values())) if at_first else target.change)
             codes = (1,) if at_first else PRESENT
             total = limit_change(stage / target.change, past, codes, km, grid, self.options.threads)
-            known = numbers["targets"][target.title]
-            known["change"], known["centroid"] = change_numbers(total), Ground(grid).centroid(total)
+            target_numbers = numbers["targets"][target.title]
+            target_numbers["change"], target_numbers["centroid"] = change_numbers(total), Ground(grid).centroid(total)
 
     def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write the results over scenarios into a stage; maps of single scenarios are in `place`."""
@@ -312,8 +312,8 @@ class Projection:
         ]
         fields = list(dict.fromkeys(name for scenario in found.values() for target in mine
                                     for name in scenario["targets"][target.title]["fields"]))  # fmt: skip
-        own = self.options.project
-        return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, own, cases, fields)
+        project = self.options.project
+        return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, project, cases, fields)
 
 
 def make_sent_scenario(place: str, token: str, step: ScenarioStep) -> Numbers:
@@ -325,17 +325,17 @@ def make_sent_scenario(place: str, token: str, step: ScenarioStep) -> Numbers:
 def finished(folder: Path, digest: str) -> Numbers | None:
     """Return the numbers of a finished and unchanged scenario, else None."""
     with suppress(OSError, ValueError):  # a file is missing
-        known = load_json(folder / NUMBERS)
-        if isinstance(known, dict) and known.get("digest") == digest:
-            same = all(file_checksum(folder / name) == value for name, value in known["checksums"].items())
-            return known if same else None
+        stored = load_json(folder / NUMBERS)
+        if isinstance(stored, dict) and stored.get("digest") == digest:
+            same = all(file_checksum(folder / name) == value for name, value in stored["checksums"].items())
+            return stored if same else None
     return None
 
 
 def file_checksum(path: Path) -> int:
     """Return the identity of the content of a file."""
-    found = 0
+    checksum = 0
     with path.open("rb") as source:
         while part := source.read(1 << 20):
-            found = zlib.crc32(part, found)
-    return found
+            checksum = zlib.crc32(part, checksum)
+    return checksum

@@ -34,21 +34,21 @@ from sdm.types import Numbers
 
 def find_models(places: Sequence[str]) -> list[ProjectedModel]:
     """Return the models at some paths, in the order of their names; fields are those of patterns."""
-    found: list[ProjectedModel] = []
+    models: list[ProjectedModel] = []
     for place in places:
         if has_fields(place):
             for path, fields in matches(place):
-                found += [replace(one, fields=fields) for one in _at(Path(path))]
+                models += [replace(one, fields=fields) for one in _at(Path(path))]
         elif not Path(place).exists() and any(c in place for c in "*?["):
             names = sorted(glob.glob(place))
             if not names:
                 raise MissingFileError(f"no file matches '{place}': check the pattern")
-            found += [one for name in names for one in _at(Path(name))]
+            models += [one for name in names for one in _at(Path(name))]
         else:
-            found += _at(Path(place))
-    if not found:
+            models += _at(Path(place))
+    if not models:
         raise MissingInputError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
-    return found
+    return models
 
 
 def _at(place: Path) -> list[ProjectedModel]:
@@ -69,16 +69,16 @@ def _at(place: Path) -> list[ProjectedModel]:
 def _name(model: FittedModel, path: Path) -> str:
     """Return the title of a model: its species, the title of its classes, or the name of its file."""
     for key in ("species", "title"):
-        known = model.meta.get(key)
-        if isinstance(known, str) and known:
-            return known
+        name = model.meta.get(key)
+        if isinstance(name, str) and name:
+            return name
     return path.stem
 
 
 def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[ProjectedModel]:
     """Return models with their map options; raise for options that do not apply to one of them."""
-    own, predict = options.project, options.predict
-    rules = tuple(own.thresholds) or (() if predict.threshold is None else (str(predict.threshold),))
+    project, predict = options.project, options.predict
+    rules = tuple(project.thresholds) or (() if predict.threshold is None else (str(predict.threshold),))
     out = []
     for one in models:
         if has_place(one.model.names):
@@ -86,9 +86,9 @@ def with_options(models: Sequence[ProjectedModel], options: RunOptions) -> list[
         task = model_task(one.model.kind)
         task.check_extrapolation(predict.extrapolation)
         scale = predict.scale if "scale" in task.maps_with else None
-        made = replace(one, scale=scale, extrapolation=predict.extrapolation, rules=rules)
-        made.cutoffs  # noqa: B018 - what is wrong with a rule is said before anything is computed
-        out.append(made)
+        changed = replace(one, scale=scale, extrapolation=predict.extrapolation, rules=rules)
+        changed.cutoffs  # noqa: B018 - what is wrong with a rule is said before anything is computed
+        out.append(changed)
     return out
 
 
@@ -135,8 +135,8 @@ def open_scenarios(
 ) -> Opened:
     """Open the layers of every scenario and of the reference, with some variables; errors contain the title of the
     scenario. Notices in `said` are not repeated."""
-    notices, told = list[str](), list(said)
-    own, layers = options.project, options.layers
+    notices, texts = list[str](), list(said)
+    project, layers = options.project, options.layers
 
     def open_one(scenario: Scenario, align: str | Grid | None) -> OpenScenario:
         called = REFERENCE if scenario.title == REFERENCE else f"scenario {scenario.title}"
@@ -145,14 +145,14 @@ def open_scenarios(
         except (DataError, OptionError) as error:
             raise type(error)(f"{called}: {error}") from error
         for text in stack.notices:
-            if text not in told:
-                told.append(text)
+            if text not in texts:
+                texts.append(text)
                 notices.append(f"{called}: {text}")
         return OpenScenario(**vars(scenario), stack=replace(stack, notices=()))
 
     reference = None
-    if own.reference not in ([], [NO_REFERENCE]):
-        reference = open_one(Scenario(REFERENCE, tuple(own.reference)), layers.align)
+    if project.reference not in ([], [NO_REFERENCE]):
+        reference = open_one(Scenario(REFERENCE, tuple(project.reference)), layers.align)
     opened: list[OpenScenario] = []
     for scenario in scenarios:
         first = reference or (opened[0] if opened else None)
@@ -163,7 +163,7 @@ def open_scenarios(
             raise GridError(f"scenario {scenario.title} {difference.replace('the stack', first.title)}: {hint}")
         opened.append(one)
     stack = (reference or opened[0]).stack
-    area = None if own.area is None else StudyArea.read(own.area, stack.crs, grid=stack)
+    area = None if project.area is None else StudyArea.read(project.area, stack.crs, grid=stack)
     if area is not None:
         area.check(stack)
         notices += area.notes

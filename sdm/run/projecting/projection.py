@@ -50,13 +50,13 @@ def run_projection(options: RunOptions, *, command: str = "", progress: Progress
         If a model, a scenario or an option cannot be used; nothing is computed before all of them are known.
     """
     check_workers(options)
-    target, own = output_folder(options.output.folder), options.project
+    target, project = output_folder(options.output.folder), options.project
     if options.output.resume and options.output.overwrite:
         raise ConflictError("--resume keeps finished results, and --overwrite replaces them: use one of them")
-    if not own.scenarios:
+    if not project.scenarios:
         raise MissingInputError("no scenarios: add them, as in --scenarios 'future/{gcm}_{ssp}/'")
-    chosen = with_options(find_models(own.models), options)
-    scenarios = find_scenarios(own.scenarios)
+    chosen = with_options(find_models(project.models), options)
+    scenarios = find_scenarios(project.scenarios)
     opened = open_scenarios(*variables_of(chosen), scenarios, options)
     for notice in opened.notices:
         log.info(notice)
@@ -80,19 +80,19 @@ def plan_projection(
     progress: Progress | None = None,
 ) -> Projection:
     """Return the projection of models to scenarios; raise for inconsistent inputs."""
-    own = options.project
-    _check_fields(models, opened.scenarios, own.over)
-    measures = read_measures([word for word in own.novelty if word != "none"])
+    project = options.project
+    _check_fields(models, opened.scenarios, project.over)
+    measures = read_measures([word for word in project.novelty if word != "none"])
     if "mess" in measures and any("program" in one.model.meta and one.model.reference is None for one in models):
         log.info("novelty (mess) is not mapped: a model file of Java Maxent lacks the training environment")
         measures = tuple(word for word in measures if word != "mess")
     _check_models(models, measures, options)
-    _check_dispersal(opened, own.dispersal)
+    _check_dispersal(opened, project.dispersal)
     files = ScenarioFiles.of(models, measures)
-    passes = ScenarioPass(models, files, measures, own.dispersal != "none", opened.area, options.threads)
+    passes = ScenarioPass(models, files, measures, project.dispersal != "none", opened.area, options.threads)
     for line in mapping_lines(opened):
         log.info(line)
-    if opened.reference is None and not own.reference:
+    if opened.reference is None and not project.reference:
         log.info("change is not mapped: add the layers of the present with --reference")
     return Projection(options, models, opened, passes, measures, command, progress)
 
@@ -101,14 +101,14 @@ def _check_fields(models: Sequence[ProjectedModel], scenarios: Sequence[Scenario
     """Raise for fields that models and scenarios share, for unknown fields, or for a scenario with the title of the
     reference."""
     of_models = list(dict.fromkeys(name for one in models for name in one.fields))
-    known = [*field_names(scenarios), *of_models]
+    fields = [*field_names(scenarios), *of_models]
     if both := [name for name in of_models if name in field_names(scenarios)]:
         raise ScenarioError(f"models and scenarios both have a field '{both[0]}': rename one of them")
     for name in over:
-        if name not in known:
-            listed = f"the fields are {', '.join(known)}" if known else "add fields in braces to the pattern"
+        if name not in fields:
+            listed = f"the fields are {', '.join(fields)}" if fields else "add fields in braces to the pattern"
             raise ScenarioError(f"project.over={name}: expected a field of the scenarios or models; {listed}")
-    if REST in known:
+    if REST in fields:
         raise ScenarioError(f"the name '{REST}' of a field is reserved for unexplained variance: rename the field")
     if any(one.title.casefold() == REFERENCE for one in scenarios):
         raise ScenarioError(f"the name '{REFERENCE}' of a scenario is reserved: use another name, as in name=folder")
@@ -159,16 +159,16 @@ def open_for_run(
     return open_scenarios(names, categorical, scenarios, _with_reference(options), said)
 
 
-def check_scenarios(options: RunOptions, found: Findings) -> None:
+def check_scenarios(options: RunOptions, findings: Findings) -> None:
     """Find the problems of the scenarios of a run, one by one."""
-    if not options.project.scenarios or (layers := found.variables) is None:
+    if not options.project.scenarios or (layers := findings.variables) is None:
         return
     options, said = _with_reference(options), layers.notices
-    for scenario in found.attempt(lambda: find_scenarios(options.project.scenarios)) or ():
-        opened = found.attempt(partial(open_scenarios, layers.names, layers.categorical, [scenario], options, said))
+    for scenario in findings.attempt(lambda: find_scenarios(options.project.scenarios)) or ():
+        opened = findings.attempt(partial(open_scenarios, layers.names, layers.categorical, [scenario], options, said))
         if opened is not None:
-            found.facts.append(f"scenario {scenario.title} has all layers")
-            found.warnings += opened.notices
+            findings.facts.append(f"scenario {scenario.title} has all layers")
+            findings.warnings += opened.notices
 
 
 def project_fitted(
@@ -186,11 +186,11 @@ def project_fitted(
         project={"models": [str(target)]}, output={"folder": str(target / SCENARIOS)}
     )
     models = with_options(find_models([str(folder) for folder in folders]), options)
-    there = (place / SCENARIOS).is_dir()
+    exists = (place / SCENARIOS).is_dir()
     (place / SCENARIOS).mkdir(exist_ok=True)
     projection = plan_projection(models, opened, options, command, progress)
     with staging_species(place / SCENARIOS, overwrite=False, planned=projection.planned, in_place=True) as inside:
-        return projection.run(inside, target / SCENARIOS, there)
+        return projection.run(inside, target / SCENARIOS, exists)
 
 
 def _with_reference(options: RunOptions) -> RunOptions:

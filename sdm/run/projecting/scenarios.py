@@ -52,7 +52,7 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
     """
     pairs = list(wanted.items()) if isinstance(wanted, Mapping) else [("", place) for place in wanted]
     pairs = [("" if title == Path(place).name else title, place) for title, place in pairs]  # not named by the user
-    found: list[Scenario] = []
+    scenarios: list[Scenario] = []
     for title, place in pairs:
         if has_fields(place):
             part = _by_pattern(place)
@@ -62,13 +62,13 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
             part = [Scenario(title or Path(place).name, (place,))]
         if title:
             part = [replace(one, title=f"{title}_{one.title}" if len(part) > 1 else title) for one in part]
-        found += part
-    titles = [one.title for one in found]
+        scenarios += part
+    titles = [one.title for one in scenarios]
     if twice := [title for title in titles if titles.count(title) > 1]:
         raise ScenarioError(f"two scenarios have the name '{twice[0]}': name them, as in name=folder")
-    if not found:
+    if not scenarios:
         raise MissingInputError("no scenarios: add a pattern such as 'future/{gcm}_{ssp}/', a table, or folders")
-    return sorted(found, key=lambda one: one.title)
+    return sorted(scenarios, key=lambda one: one.title)
 
 
 def field_names(scenarios: Sequence[Scenario]) -> list[str]:
@@ -83,10 +83,10 @@ def matches(pattern: str) -> list[tuple[str, dict[str, str]]]:
         raise ScenarioError(f"pattern '{pattern}' has the field {{{twice[0]}}} twice: rename one of them")
     if "}{" in pattern:
         raise ScenarioError(f"pattern '{pattern}' has two fields without a separator: put text between them")
-    found = [(place, _read_fields(pattern, place)) for place in sorted(_matching(pattern))]
-    if not found:
+    places = [(place, _read_fields(pattern, place)) for place in sorted(_matching(pattern))]
+    if not places:
         raise ScenarioFilesError(f"no file or folder matches '{pattern}': check the pattern and its fields in braces")
-    return found
+    return places
 
 
 def has_fields(text: str) -> bool:
@@ -97,17 +97,17 @@ def has_fields(text: str) -> bool:
 def _by_pattern(pattern: str) -> list[Scenario]:
     """Return the scenarios whose folder or file names match a pattern."""
     names = _FIELD.findall(pattern)
-    known = [name for name in names if name != VARIABLE]
+    fields = [name for name in names if name != VARIABLE]
     groups: dict[tuple[str, ...], list[str]] = {}
     for place, values in matches(pattern):
-        groups.setdefault(tuple(values[name] for name in known), []).append(place)
-    if not known:
+        groups.setdefault(tuple(values[name] for name in fields), []).append(place)
+    if not fields:
         raise ScenarioError(f"pattern '{pattern}' has no field but {{{VARIABLE}}}: add one that differs")
     out = []
-    for key, there in groups.items():
-        if len(there) > 1 and VARIABLE not in names:
-            raise ScenarioFilesError(f"'{there[0]}' and '{there[1]}' are the same scenario in '{pattern}': add a field")
-        out.append(Scenario("_".join(key), tuple(there), dict(zip(known, key))))
+    for key, files in groups.items():
+        if len(files) > 1 and VARIABLE not in names:
+            raise ScenarioFilesError(f"'{files[0]}' and '{files[1]}' are the same scenario in '{pattern}': add a field")
+        out.append(Scenario("_".join(key), tuple(files), dict(zip(fields, key))))
     return out
 
 
@@ -162,9 +162,9 @@ def _by_table(path: Path) -> list[Scenario]:
         place, values = str(line[where]).strip(), {name: str(line[name]).strip() for name in fields}
         if not place:
             raise BadValueError(f"table '{path.name}', row {number}: column '{where}' is empty")
-        there = place if "://" in place or place.startswith("/") else str(path.parent / place)
+        path_text = place if "://" in place or place.startswith("/") else str(path.parent / place)
         title = str(line[called]).strip() if called else "_".join(value for value in values.values() if value)
-        out.append(Scenario(title or Path(place).name, (there,), values))
+        out.append(Scenario(title or Path(place).name, (path_text,), values))
     return out
 
 

@@ -133,7 +133,7 @@ def predict_table(
     beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if given.novelty else {}
     free = (lambda: rows.values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
-    whole = np.asarray(~np.isnan(base).any(axis=0))
+    complete = np.asarray(~np.isnan(base).any(axis=0))
     made = {**task.table_columns(model, values, scale), **{name: _texts(model, name, beside[name]) for name in beside}}
     possible = rows.communities(columns, clamped) if communities else []
     files = {"table": output} | ({"communities": communities_place(output)} if communities else {})
@@ -141,9 +141,9 @@ def predict_table(
         _write(places[0], text, row, made)
         if communities:
             write_rows(places[1], possible)
-    if gaps := int(np.count_nonzero(~whole)) - away:
+    if gaps := int(np.count_nonzero(~complete)) - away:
         notices.append(f"{gaps:,} of {len(row):,} rows have no prediction, because a value is missing")
-    outside = _outside(model, columns, whole)
+    outside = _outside(model, columns, complete)
     counted = {} if outside is None else {"outside": _row_numbers(outside)}
     predicted = int(np.count_nonzero(~np.isnan(values).any(axis=0)))
     lines = (
@@ -165,8 +165,8 @@ def _leave_out_elsewhere(model: FittedModel, x: Array, notices: list[str]) -> in
     region = Region.of_model(model)
     if region is None:
         return 0
-    here = [x[:, model.names.index(name)] if name in model.names else np.full(len(x), np.nan) for name in PLACE]
-    away = region.beyond(*here)
+    coordinates = [x[:, model.names.index(name)] if name in model.names else np.full(len(x), np.nan) for name in PLACE]
+    away = region.beyond(*coordinates)
     count = int(np.count_nonzero(away))
     if count == len(x) and count:
         raise RegionError(f"{ELSEWHERE}; none of {count:,} rows is in this region: use points of the region")
@@ -206,8 +206,8 @@ def _coordinate_columns(text: TextTable, settings: PredictionSettings) -> list[s
     """Return the coordinate columns of a table, as named or by standard names, else None."""
     wanted = (settings.x_column, settings.y_column)
     return [
-        found if name is None else named_column(name, text.header, text.path.name)
-        for name, found in zip(wanted, coordinate_pair(text.header))
+        by_name if name is None else named_column(name, text.header, text.path.name)
+        for name, by_name in zip(wanted, coordinate_pair(text.header))
     ]
 
 
@@ -243,9 +243,9 @@ def _from_layers(
     notices += stack.notices
     nobody = np.full(len(row), "", dtype=object)
     records = Occurrences(nobody, x, y, settings.crs or WGS84, row, source=str(text.path))
-    found, index = values_at(stack, records, "points", notices)
+    at_records, index = values_at(stack, records, "points", notices)
     values = np.full((len(row), len(model.names)), np.nan)
-    values[index] = found
+    values[index] = at_records
     return values, row
 
 
@@ -280,16 +280,16 @@ def _row_numbers(numbers: Numbers) -> Row:
     return {"of_rows": numbers["of_cells"], **named(numbers), **groups}
 
 
-def _write(place: Path, text: TextTable, row: Index, made: Mapping[str, Sequence[object]]) -> None:
+def _write(place: Path, text: TextTable, row: Index, new_columns: Mapping[str, Sequence[object]]) -> None:
     """Write the unchanged rows of a table, with new columns after its own."""
-    names = _free_names(text, list(made))
-    at = {int(number): k for k, number in enumerate(row)}
+    names = _free_names(text, list(new_columns))
+    row_of = {int(number): k for k, number in enumerate(row)}
     with place.open("w", encoding="utf-8", newline="") as out:
         writer = csv.writer(out, delimiter=text.delimiter, lineterminator="\n")
         writer.writerow([*text.header, *names])
         for number, cells in text.texts():
-            if (k := at.get(number)) is not None:
-                new = [_word(column[k], text.decimal) for column in made.values()]
+            if (k := row_of.get(number)) is not None:
+                new = [_word(column[k], text.decimal) for column in new_columns.values()]
                 writer.writerow([*cells, *[""] * (len(text.header) - len(cells)), *new])
 
 

@@ -136,10 +136,10 @@ def field_column(name: str) -> str:
     return f"field_{name}" if name in COLUMNS else name
 
 
-def projection_warnings(found: SpeciesProjection) -> list[str]:
+def projection_warnings(one: SpeciesProjection) -> list[str]:
     """Return the warnings about the maps of a species."""
     out = []
-    shares = [(case.outside, case) for case in found.scenarios if case.outside is not None]
+    shares = [(case.outside, case) for case in one.scenarios if case.outside is not None]
     notable = [pair for pair in shares if pair[0] >= NOTABLE]
     if notable:
         share, worst = max(notable, key=lambda pair: pair[0])
@@ -147,29 +147,29 @@ def projection_warnings(found: SpeciesProjection) -> list[str]:
         first = max(by_variable, key=by_variable.__getitem__)
         maps = "the map" if len(shares) == 1 else f"{len(notable)} of {len(shares)} maps"
         out.append(
-            f"{found.name}: up to {share:.0%} of the cells of {maps} are outside the training range ({worst.title}; "
+            f"{one.name}: up to {share:.0%} of the cells of {maps} are outside the training range ({worst.title}; "
             f"most by {first}, {by_variable[first]:.0%}): the predictions there are extrapolations without data"
         )
-    if empty := [case.title for case in found.scenarios if not case.numbers["suitability"]["cells"]]:
+    if empty := [case.title for case in one.scenarios if not case.numbers["suitability"]["cells"]]:
         out.append(
-            f"{found.name}: {len(empty)} of {len(found.scenarios)} scenarios ({empty[0]}) have an empty map, because "
+            f"{one.name}: {len(empty)} of {len(one.scenarios)} scenarios ({empty[0]}) have an empty map, because "
             "every cell is outside the training range: use another --extrapolation"
         )
-    suitable = [(case.tree("suitable_outside").get("share", 0.0), case) for case in found.scenarios]
+    suitable = [(case.tree("suitable_outside").get("share", 0.0), case) for case in one.scenarios]
     share, worst = max(suitable, key=lambda pair: pair[0])
     if share >= NOTABLE:
         hatched = bool(worst.numbers.get("novelty"))
         how = "see the hatched parts of the maps" if hatched else "use --novelty mess to map it"
-        out.append(f"{found.name}: up to {share:.0%} of the suitable area ({worst.title}) is extrapolated: {how}")
+        out.append(f"{one.name}: up to {share:.0%} of the suitable area ({worst.title}) is extrapolated: {how}")
     if not shares:
-        out.append(f"{found.name}: the model file has no training range, so extrapolation is unknown")
-    for shared, cases in found.groups():
+        out.append(f"{one.name}: the model file has no training range, so extrapolation is unknown")
+    for shared, cases in one.groups():
         nets = _net_changes(cases)
         if nets and min(nets) < 0 < max(nets):
             group = "_".join(shared.values()) or "all scenarios"
             grow = sum(net > 0 for net in nets)
             out.append(
-                f"{found.name}, {group}: the suitable area increases in {grow} scenarios and decreases in "
+                f"{one.name}, {group}: the suitable area increases in {grow} scenarios and decreases in "
                 f"{len(nets) - grow}"
             )
     return out
@@ -191,29 +191,29 @@ def common_warnings(species: Sequence[SpeciesProjection]) -> list[str]:
     ]
 
 
-def projection_lines(found: SpeciesProjection, brief: bool = False) -> list[str]:
+def projection_lines(projection: SpeciesProjection, brief: bool = False) -> list[str]:
     """Return the results of a species as lines of text: extrapolation first."""
-    shares = [case.outside for case in found.scenarios if case.outside is not None]
-    n, scenarios = len(found.scenarios), len({case.numbers["scenario"] for case in found.scenarios})
-    head = f"{found.name}: {scenarios} {'scenario' if scenarios == 1 else 'scenarios'}"
+    shares = [case.outside for case in projection.scenarios if case.outside is not None]
+    n, scenarios = len(projection.scenarios), len({case.numbers["scenario"] for case in projection.scenarios})
+    head = f"{projection.name}: {scenarios} {'scenario' if scenarios == 1 else 'scenarios'}"
     head += f" by {n // max(scenarios, 1)} models" if n > scenarios else ""
     if shares:
         head += f"; outside the training range {_span(shares)} of the cells"
     if brief:
-        if nets := _net_changes(found.scenarios):
+        if nets := _net_changes(projection.scenarios):
             head += f"; suitable area {' to '.join(dict.fromkeys(f'{net:+.0f} %' for net in (min(nets), max(nets))))}"
         return [head]
-    shown = found.scenarios[:MOST_LINES]
+    shown = projection.scenarios[:MOST_LINES]
     outside = [(case.title, outside_line(case.tree("outside"))) for case in shown if case.tree("outside")]
     lines = [head, *(f"  {title}: {line}" for title, line in outside), *(f"  {_line(case)}" for case in shown)]
     if n > MOST_LINES:
         lines.append(f"  {n - MOST_LINES} more: see scenarios.csv")
-    for group in found.across:
+    for group in projection.across:
         lines.append(f"  over {', '.join(group['over']) or 'all scenarios'}: {group['title']}, {group['cases']} maps")
-    if found.variance is not None:
-        sources = [one for one in found.variance["sources"] if one["share"] is not None]
+    if projection.variance is not None:
+        sources = [one for one in projection.variance["sources"] if one["share"] is not None]
         parts = ", ".join(f"{one['source']} {one['share']:.0%}" for one in sources)
-        gaps = "" if found.variance["balanced"] else " (some combinations are missing, so shares may overlap)"
+        gaps = "" if projection.variance["balanced"] else " (some combinations are missing, so shares may overlap)"
         lines.append(f"  variance by source: {parts}{gaps}")
     return lines
 
@@ -229,23 +229,23 @@ def _line(case: StoredCase) -> str:
     return f"{case.title}: {'; '.join(parts)}"
 
 
-def projection_rows(found: SpeciesProjection) -> list[Row]:
+def projection_rows(projection: SpeciesProjection) -> list[Row]:
     """Return one row per scenario and measure."""
     out: list[Row] = []
-    for case in found.cases:
-        head = {"species": found.name, "scenario": case.numbers["scenario"]}
-        head |= {field_column(name): case.fields.get(name, "") for name in found.fields}
-        for measure, of, value, unit in _measures(found, dict(case.numbers)):
+    for case in projection.cases:
+        head = {"species": projection.name, "scenario": case.numbers["scenario"]}
+        head |= {field_column(name): case.fields.get(name, "") for name in projection.fields}
+        for measure, of, value, unit in _measures(projection, dict(case.numbers)):
             if value is not None:
                 out.append({**head, "measure": measure, "of": of, "value": value, "unit": unit})
     return out
 
 
-def _measures(found: SpeciesProjection, numbers: Numbers) -> Iterator[tuple[str, str, object, str]]:
+def _measures(projection: SpeciesProjection, numbers: Numbers) -> Iterator[tuple[str, str, object, str]]:
     """Yield all measures of a case: name, subject, value, and unit."""
-    rule, outside = found.rule or "", "outside the training range"
+    rule, outside = projection.rule or "", "outside the training range"
     for name in ("mean", "min", "max"):
-        yield f"{name} suitability", found.scale, numbers["suitability"][name], ""
+        yield f"{name} suitability", projection.scale, numbers["suitability"][name], ""
     for name, size in numbers["rules"].items():
         yield "cutoff", name, size["cutoff"], ""
         yield "suitable area", name, size["km2"], "km2"

@@ -81,18 +81,18 @@ def measure_curve(
     table: SampleTable, options: RunOptions, kind: str, progress: Progress | None = None
 ) -> list[CurvePoint]:
     """Return the points of one species."""
-    own = options.curve
-    split = subsample(table.n_presences, own.partitions, own.held_out, options.seed)
+    curve = options.curve
+    split = subsample(table.n_presences, curve.partitions, curve.held_out, options.seed)
     base = species_estimator(options, list(table.categorical))
     if options.fit.beta is None:
         base.set_params(beta="deviation")
-    common: Numbers = {"sizes": own.sizes or None, "seed": options.seed, "progress": progress}
+    common: Numbers = {"sizes": curve.sizes or None, "seed": options.seed, "progress": progress}
     compared = {label: base.changed(**setting) for label, setting in sets(options).items()}
     try:
         with workers(options) as pool:
             if kind == "learning":
                 return learning_curve(table, compared, split, executor=pool, **common)
-            strengths = BETAS if own.strengths is None else own.strengths
+            strengths = BETAS if curve.strengths is None else curve.strengths
             return sensitivity_curve(table, compared, split, multipliers=strengths, executor=pool, **common)
     except DataError as error:
         raise DataError(f"{table.species}: {error}", code=error.code) from error

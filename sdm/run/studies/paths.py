@@ -54,21 +54,21 @@ def choose_multiplier(
 ) -> Chosen:
     """Compute the path of a species, and select its multiplier, without test records."""
     plan = task.plan(prepared, name, with_default_folds(options))
-    table, split, own = plan.table, plan.split, options.path
+    table, split, path_options = plan.table, plan.split, options.path
     base = cast(Maxent, task.estimator(options, table.categorical))
-    whole = follow_table(table, base, epsilon=own.epsilon, smallest=own.smallest, progress=progress)
-    if len(whole.path.knots) < 2:
+    result = follow_table(table, base, epsilon=path_options.epsilon, smallest=path_options.smallest, progress=progress)
+    if len(result.path.knots) < 2:
         raise DataError(
-            f"{table.species}: the model is empty down to a multiplier of {whole.path.knots[0].multiplier:.3g}: use a "
-            f"smaller path.smallest than {own.smallest:g}"
+            f"{table.species}: the model is empty down to a multiplier of {result.path.knots[0].multiplier:.3g}: use a "
+            f"smaller path.smallest than {path_options.smallest:g}"
         )
     with workers(options) as pool:
-        validation = validate_multipliers(table, whole, base, split, executor=pool, progress=progress)
-    chosen = validation.best if own.choice == "best" else validation.one_error
+        validation = validate_multipliers(table, result, base, split, executor=pool, progress=progress)
+    chosen = validation.best if path_options.choice == "best" else validation.one_error
     return Chosen(
-        options.with_values(fit={"multiplier": chosen.multiplier, "features": whole.classes}),
-        _numbers(whole.path, validation, split, options, chosen),
-        partial(_write, whole, validation, table.species, options),
+        options.with_values(fit={"multiplier": chosen.multiplier, "features": result.classes}),
+        _numbers(result.path, validation, split, options, chosen),
+        partial(_write, result, validation, table.species, options),
         what="path",
     )
 
@@ -130,18 +130,18 @@ def path_rows(path: CertifiedPath, validation: MultiplierValidation) -> list[Row
     ]
 
 
-def coefficient_rows(whole: TablePath) -> list[Row]:
+def coefficient_rows(followed: TablePath) -> list[Row]:
     """Return all non-zero weights of all fits."""
-    names = whole.names
+    names = followed.names
     return [
         {"multiplier": knot.multiplier, "feature": names[j], "weight": float(knot.weights[j])}
-        for knot in whole.path.knots
+        for knot in followed.path.knots
         for j in knot.weights.nonzero()[0]
     ]
 
 
 def _write(
-    whole: TablePath,
+    result: TablePath,
     validation: MultiplierValidation,
     species: str,
     options: RunOptions,
@@ -152,12 +152,12 @@ def _write(
     from sdm.report.paper import paper_of
 
     name, picture = safe_name(species), folder / f"{safe_name(species)}_path.png"
-    files["path"] = write_rows(folder / f"{name}_path.csv", path_rows(whole.path, validation)).name
-    files["coefficients"] = write_rows(folder / f"{name}_coefficients.csv", coefficient_rows(whole)).name
+    files["path"] = write_rows(folder / f"{name}_path.csv", path_rows(result.path, validation)).name
+    files["coefficients"] = write_rows(folder / f"{name}_coefficients.csv", coefficient_rows(result)).name
     chosen = {"least held-out loss": validation.best, "within one standard error": validation.one_error}
-    marks = [(f"{what}: {one.multiplier:.3g}", one.multiplier) for what, one in chosen.items()]
+    marks = [(f"{label}: {one.multiplier:.3g}", one.multiplier) for label, one in chosen.items()]
     loss = validation.mean, validation.error
     draw_multipliers(
-        whole.path, picture, names=whole.names, loss=loss, marks=marks, title=species, paper=paper_of(options.output)
+        result.path, picture, names=result.names, loss=loss, marks=marks, title=species, paper=paper_of(options.output)
     )
     files["path picture"] = picture.name

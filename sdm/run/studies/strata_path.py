@@ -169,16 +169,16 @@ class StrataTask(SpeciesTask):
             line("strata", f"{counts}; prior by {n['prior']}"),
             line("path", f"exact, {n['segments']:,} segments; {n['folds']} folds ({n['method']})"),
         ]
-        for key, what in (("best", "least loss"), ("one_se", "simplest")):
+        for key, label in (("best", "least loss"), ("one_se", "simplest")):
             loss = f"held-out loss {n[key]['held_out_loss']:.4f} ± {n[key]['standard_error']:.4f} over the prior's"
             mapped = " (mapped)" if key == n["choice"] else ""
-            out.append(line(what, f"tolerance {n[key]['tolerance']:.4g}, {loss}{mapped}"))
+            out.append(line(label, f"tolerance {n[key]['tolerance']:.4g}, {loss}{mapped}"))
         return [*out, *result.file_lines(("map", "picture", "breakpoints", "strata", "validation", "numbers"))]
 
 
 def strata_options(options: RunOptions) -> RunOptions:
     """Return the options for cleaning records: the layer of categories is one of the layers."""
-    strata, own, files = str(options.path.strata), options.background, list(options.layers.files)
+    strata, background, files = str(options.path.strata), options.background, list(options.layers.files)
     squares = strata.lower().startswith(SQUARES)
     if squares:
         square_km(strata)
@@ -191,8 +191,8 @@ def strata_options(options: RunOptions) -> RunOptions:
     classes = list(dict.fromkeys([*options.layers.categorical, *([] if squares else [strata])]))
     chosen = [*options.layers.variables, *(classes[-1:] if options.layers.variables and not squares else [])]
     # Strata need no random points; clusters of the environment are computed at background points.
-    points = own.points if options.test.split == "environment" else 1
-    treatment = "prior" if own.bias else own.bias_treatment
+    points = background.points if options.test.split == "environment" else 1
+    treatment = "prior" if background.bias else background.bias_treatment
     return options.with_values(
         layers={"files": files, "categorical": classes, "variables": chosen},
         background={"points": points, "bias_treatment": treatment},
@@ -236,7 +236,7 @@ def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: 
 
     records = count(np.arange(place.size))
     folds = [(path(count(fold.train)), count(fold.test)) for fold in split.folds]
-    validation = validate_path([own for own, _ in folds], [held for _, held in folds])
+    validation = validate_path([fold_path for fold_path, _ in folds], [held for _, held in folds])
     chosen = validation.best if options.path.choice == "best" else validation.one_error
     return StrataPath(strata, records, path(records), validation, split, chosen)
 
@@ -278,24 +278,24 @@ def validation_rows(validation: PathValidation) -> list[Row]:
     return [{"nu": nu, "tolerance": 1.0 / nu, "held-out loss": m, "standard error": e} for nu, m, e in columns]
 
 
-def _numbers(found: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions) -> Numbers:
+def _numbers(path: StrataPath, species: str, presences: int, effort: Effort | None, options: RunOptions) -> Numbers:
     choices = {
         name: {"nu": c.nu, "tolerance": _tolerance(c), "held_out_loss": c.mean, "standard_error": c.error}
-        for name, c in (("best", found.validation.best), ("one_se", found.validation.one_error))
+        for name, c in (("best", path.validation.best), ("one_se", path.validation.one_error))
     }
     strata = {
-        "of": found.strata.division.source,
+        "of": path.strata.division.source,
         "prior": "area" if effort is None else effort.name,
-        "strata": int(found.strata.codes.size),
-        "strata_with_records": int(np.count_nonzero(found.records)),
-        "cells": int(found.strata.cells.sum()),
-        "records": float(found.records.sum()),
-        "segments": found.path.n_segments,
-        "folds": len(found.split.folds),
-        "method": found.split.method,
+        "strata": int(path.strata.codes.size),
+        "strata_with_records": int(np.count_nonzero(path.records)),
+        "cells": int(path.strata.cells.sum()),
+        "records": float(path.records.sum()),
+        "segments": path.path.n_segments,
+        "folds": len(path.split.folds),
+        "method": path.split.method,
         **choices,
         "choice": options.path.choice,
-        "tolerance": found.tolerance,
+        "tolerance": path.tolerance,
     }
     head = {"species": species, "version": __version__, "status": "exact", "training_presences": presences}
     return {**head, "strata": strata}
@@ -321,17 +321,17 @@ def _write_map(
     write_rasters(stack, [Raster(path)], bands, [tags], threads=threads, progress=progress)
 
 
-def _draw(found: StrataPath, to: Destination) -> None:
+def _draw(path: StrataPath, to: Destination) -> None:
     """Draw μ(ν), the shares of strata against the tolerance, and the held-out loss."""
     from sdm.report.figures.paths import draw_mu, draw_strata, draw_validation
 
-    name, validation, folder = safe_name(found.name), found.validation, to.folder
+    name, validation, folder = safe_name(path.name), path.validation, to.folder
     marks = [("least held-out loss", validation.best.nu), ("within one standard error", validation.one_error.nu)]
-    common: Numbers = {"title": found.name, "paper": paper_of(to.options.output)}
+    common: Numbers = {"title": path.name, "paper": paper_of(to.options.output)}
     shares = folder / f"{name}_shares.png"
     pictures = {
-        "mu picture": draw_mu(found.path, folder / f"{name}_mu.png", **common),
-        "shares picture": draw_strata(found.path, shares, names=found.strata.names, marks=marks, **common),
+        "mu picture": draw_mu(path.path, folder / f"{name}_mu.png", **common),
+        "shares picture": draw_strata(path.path, shares, names=path.strata.names, marks=marks, **common),
         "validation picture": draw_validation(validation, folder / f"{name}_validation.png", **common),
     }
-    to.files.update({what: picture.name for what, picture in pictures.items()})
+    to.files.update({key: picture.name for key, picture in pictures.items()})

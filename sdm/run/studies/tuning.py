@@ -49,11 +49,11 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
 
     Feature classes of the model itself remain, unless there are sets of them.
     """
-    own, fit = options.tune, options.fit
+    tune, fit = options.tune, options.fit
     taken = task.estimator(options, ()).get_params()
     lists: dict[str, list[Any]] = {}
     for name, several in LISTS.items():
-        values, default = getattr(own, several), TuneOptions.model_fields[several].get_default()
+        values, default = getattr(tune, several), TuneOptions.model_fields[several].get_default()
         if name == "features" and name in taken and values == default and fit.features != "auto":
             lists[name] = [fit.features]
         elif name in taken and values:
@@ -68,16 +68,16 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
         del lists["multiplier"]
     if not lists:
         raise MissingInputError("there is nothing to tune: add --lambdas, --betas or --entropies")
-    if not own.budget:
+    if not tune.budget:
         return setting_grid(**lists)
-    return random_settings(own.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
+    return random_settings(tune.budget, options.seed, **{name: _space(values) for name, values in lists.items()})
 
 
 def check_choice(task: AnyTask, tune: TuneOptions) -> None:
     """Raise for an unknown selection criterion."""
-    known = [*fold_measures(task), *TRAINING_MEASURES]
+    names = [*fold_measures(task), *TRAINING_MEASURES]
     for name in tune.choose_by:
-        expect_one_of("tune.choose_by", name, known)
+        expect_one_of("tune.choose_by", name, names)
     if tune.choose_rule == "one_se" and tune.choose_by[0] not in fold_measures(task):
         raise ConflictError(f"tune.choose_rule=one_se needs an average over folds, not {tune.choose_by[0]}: use 'best'")
 
@@ -129,15 +129,15 @@ def _notes(tuning: Tuning, task: AnyTask, options: RunOptions, tested: bool) -> 
     return [f"{compared}, so the measures of the selected one are slightly optimistic: use --test-percent to test it"]
 
 
-def _numbers(tuning: Tuning, best: int, own: TuneOptions) -> Numbers:
+def _numbers(tuning: Tuning, best: int, options: TuneOptions) -> Numbers:
     split = tuning.split
     divided = {} if split is None else {"method": split.method, "background": split.background}
     return {
         "settings": len(tuning.settings),
         "folds": 0 if split is None else len(split.folds),
         **divided,
-        "by": own.choose_by,
-        "rule": own.choose_rule,
+        "by": options.choose_by,
+        "rule": options.choose_rule,
         "chosen": tuning.rows[best]["tune.args"],
         "best": _named(tuning.rows[best]),
     }

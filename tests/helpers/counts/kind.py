@@ -51,8 +51,8 @@ class CountTask(Task[CountModel, Prepared, pd.DataFrame, CountFit, CountFit]):
     def summary_row(self, numbers: dict[str, Any]) -> dict[str, Any]:
         return {"sites": numbers.get("sites")}
 
-    def check(self, options: RunOptions, found: Findings) -> None:
-        found.attempt(lambda: open_layers(options))
+    def check(self, options: RunOptions, findings: Findings) -> None:
+        findings.attempt(lambda: open_layers(options))
 
     def map_places(self, output: Path) -> list[Path]:
         return [output]

@@ -243,7 +243,7 @@ def codes_of_group(table: SampleTable, group: GroupModel) -> SampleTable:
     labels = group.encoder.labels
     for name in group.categorical:
         if (name in labels) != (name in table.levels):
-            here, there = ("text", "numbers") if name in table.levels else ("numbers", "text")
-            raise MismatchError(f"the classes of '{name}' are {here} here and {there} in the group: use {there}")
+            new_type, there = ("text", "numbers") if name in table.levels else ("numbers", "text")
+            raise MismatchError(f"the classes of '{name}' are {new_type} here and {there} in the group: use {there}")
     new = {name: [word for word in table.levels[name] if word not in listed] for name, listed in labels.items()}
     return table.recode({name: [*listed, *new[name]] for name, listed in labels.items()})
