@@ -30,7 +30,7 @@ def make_world(folder: Path) -> None:
 
 
 JOINT = {"kind": "community", "occurrences.file": "w/presence_absence.csv", "background.points": None, "test.importance": None,
-         "output.curves": None, "output.map_picture": None}  # fmt: skip
+         "output.curves": None, "output.map_picture": None, "fit.features": "l"}  # fmt: skip
 
 CASES: dict[str, dict[str, Any]] = {
     "plain": {"test.percent": 25, "predict.threshold": "maxsss", "test.importance": True, "test.repeats": 2,
@@ -77,8 +77,9 @@ CASES: dict[str, dict[str, Any]] = {
     "report": {"output.report": True, "output.curves": True, "output.metadata": True, "test.folds": 2,
                "test.importance": True, "test.repeats": 1, "predict.threshold": "mtp", "test.jackknife": True,
                "test.percent": 20, "project.scenarios": {"warmer": "w/warmer"}, "output.map_picture": True},
-    "shared": {"occurrences.file": "w/occurrences.csv", "fit.model": "shared", "fit.strength": 0.5, "fit.own": 0.8,
-               "output.stack": ["sum", "threshold"], "predict.threshold": "maxsss"},
+    "shared": {"occurrences.file": "w/occurrences.csv", "fit.model": "shared", "fit.features": "l", "fit.strength": 0.5, "fit.own": 0.8,
+               "output.stack": ["sum", "threshold"], "predict.threshold": "maxsss",
+               "output.report": True},
     "several": {"occurrences.file": "w/occurrences.csv", "occurrences.species": ["Virtualis montanus", "Virtualis aridus"],
                 "output.report": True, "output.stack": ["sum"], "predict.threshold": "10p"},
     "strata": {"path.strata": "landcover", "test.folds": 3, "path.choice": "one_se", "output.report": True},
@@ -87,8 +88,8 @@ CASES: dict[str, dict[str, Any]] = {
                  "occurrences.species": [SPECIES], "test.folds": 3, "test.split": "block", "test.block_size": 40.0, "output.report": True,
                  "test.importance": True, "test.repeats": 1, "fit.multiplier": 1.0, "background.points": None, "predict.threshold": "maxsss"},
     "classes": {"occurrences.file": "plots.csv", "classes.column": "habitat", "background.points": None, "kind": "classes",
-                "fit.multiplier": 1.0, "test.folds": 2, "test.importance": True, "test.repeats": 1,
-                "project.scenarios": {"warmer": "w/warmer"}, "output.report": True, "output.curves": True},
+                "fit.multiplier": 1.0, "fit.features": "l", "test.percent": 30, "test.importance": True,
+                "test.repeats": 1, "project.scenarios": {"warmer": "w/warmer"}, "output.report": True},
     "community": {**JOINT, "joint.learner": "crf-l2",
                   "joint.cost": 1.0, "test.folds": 2, "output.report": True},
     "community_l1": {**JOINT, "joint.learner": "crf-l1",
