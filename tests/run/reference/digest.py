@@ -62,7 +62,10 @@ def _parts(path: Path) -> Iterator[tuple[str, Iterable[float]]]:
             if title in ("settings", "odmap"):
                 continue
             pictures = re.findall(r"<svg\b.*?</svg>", part, flags=re.DOTALL)
-            yield f"{title}/text", map(float, NUMBER.findall(re.sub(r"<svg\b.*?</svg>|<[^>]*>", " ", part, flags=re.DOTALL)))
+            yield (
+                f"{title}/text",
+                map(float, NUMBER.findall(re.sub(r"<svg\b.*?</svg>|<[^>]*>", " ", part, flags=re.DOTALL))),
+            )
             yield f"{title}/pictures", map(float, NUMBER.findall(" ".join(pictures)))
 
 

@@ -1,7 +1,7 @@
 """Runs with all kinds of options give the numbers that they gave when somebody last looked at them.
 
-Other tests compare numbers with their definitions. These notice that a number, anywhere in the results of an option that
-few people use, is no longer what it was. After a change that is meant: SDM_RENEW_RUNS=1 pytest tests/run/reference
+Other tests compare numbers with their definitions. These notice that a number, anywhere in the results of an option
+that few people use, has changed. To renew the numbers after an intended change: SDM_RENEW_RUNS=1 pytest this_file
 """
 
 import importlib.util
