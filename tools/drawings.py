@@ -41,6 +41,7 @@ def samples() -> tuple[pd.DataFrame, pd.DataFrame]:
     at = pd.DataFrame({name: grid[np.asarray(rows, int), np.asarray(columns, int)] for name, grid in grids.items()})
     everywhere = pd.DataFrame({name: grid.ravel() for name, grid in grids.items()}).dropna()
     return at.dropna(), everywhere.sample(3000, random_state=1)
+LOSS = "log loss relative to\na uniform map (nats)"
 
 
 def fitted(presences: pd.DataFrame, features: str, multiplier: float) -> sdm.Maxent:
@@ -93,7 +94,7 @@ def regularisation(picture: Path) -> None:
     models = [fitted(few, "lqh", each) for each in many]
     right.semilogx(many, [loss(model, few) for model in models], "o-", color=GREY, label="training records")
     right.semilogx(many, [loss(model, rest) for model in models], "o-", color=ACCENT, label="held-out records")
-    right.set(xlabel="multiplier", ylabel="log loss relative to\na uniform map (nats)", title="Overfitting and underfitting")
+    right.set(xlabel="multiplier", ylabel=LOSS, title="Overfitting and underfitting")
     right.legend(fontsize=8)
     save(figure, picture)
 
@@ -111,7 +112,7 @@ def complexity(picture: Path) -> None:
         axis.plot([loss(each, train) for each in models], "o-", color=GREY, label="training records")
         axis.plot([loss(each, test) for each in models], "o-", color=ACCENT, label="held-out records")
         axis.set_xticks(range(len(kinds)), list(kinds), fontsize=8)
-        axis.set(title=f"{count} records", ylabel="log loss relative to\na uniform map (nats)")
+        axis.set(title=f"{count} records", ylabel=LOSS)
     axes[0].legend(fontsize=8)
     save(figure, picture)
 
