@@ -74,7 +74,7 @@ def suggested(folder: Path) -> float:
     words = ["bradypus.csv", "layers", "--categorical", "ecoreg", "--drop-correlated", "0.7", "--split", "block"]
     quick = ["--features", "l", "--no-map", "--no-curves", "--no-report", "--no-importance", "--folds", "2"]
     said = succeed("fit", *words, "--block-size", "auto", *quick, "-o", "suggested").output
-    return value_of(re.search(r"blocks of ([\d,]+) km", said)[1])
+    return value_of(re.search(r"block size +([\d.,]+)", said)[1])
 
 
 def counted(table: Path) -> list[int]:
@@ -123,7 +123,7 @@ RUNS: list[tuple[str, str, str, Callable[[Any], Sequence[float]]]] = [
     ("climates", "future", "no, # km²",
      lambda done: [of_change(done.folder / "climates", "2080", "suitable area outside the training range")]),
     ("study", "study", "(# km, chosen by `auto`)",
-     lambda done: [value_of(re.search("blocks of ([0-9]+) km", "".join(done.said.values()))[1])]),
+     lambda done: [value_of(re.findall("block size +([0-9.]+)", "".join(done.said.values()))[-1])]),
     ("sloth", "bradypus", "# layers of temperature, frost and vapour pressure are collinear, and so are # layers",
      lambda done: collinear((done.folder / "variables" / "suggestion.txt").read_text(encoding="utf-8"))),
     ("sloth", "bradypus", "# % of the held-out records",

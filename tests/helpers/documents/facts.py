@@ -309,12 +309,15 @@ def of_notes() -> Facts:
     group, placed = re.search(r"\| placed on the axes of (\d+) others \| ([\d.]+)", shared).groups()
     count, alone = re.search(r"alone \((\d+) species.*\| alone \| ([\d.]+)", shared).groups()
     species, few = re.search(r"\((\d+) species; \d+ of them with fewer than (\d+) records", shared).groups()
+    worlds_right, worlds_made = re.search(r"right in (\d+) of (\d+) worlds", shared).groups()
+    assert worlds_right == worlds_made
     (gain,) = re.findall(r"are reached to (10[⁻⁰-⁹]+) for every feature set", line_of("docs/methods/engine.md"))
     return [
         *(("shared", row) for row in cells),
         ("shared", f"for the {species} species that occur there"), ("shared", f"AUC, fewer than {few} records"),
         ("shared", f"{WORDS[int(count)]} species with three records each have a mean AUC of {placed} on the axes of "
                    f"{group} others, and {alone} alone"),
+        ("shared", f"In {WORDS[int(worlds_made)]} such simulated worlds this number was right each time"),
         ("coming_from", f"the gain agrees to {gain} once"),
     ]  # fmt: skip
 
