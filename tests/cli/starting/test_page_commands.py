@@ -23,7 +23,8 @@ ELSEWHERE = {
     "gbif.zip": "tests/cli/inputs/test_records_in.py", "study.gpkg": "tests/data/test_vectors.py",
     "wc2.1": "tests/cli/projection/test_provider_names.py", "chelsa": "tests/cli/projection/test_provider_names.py",
     "fut-": "tests/api/test_inputs.py", "https://": "tests/cli/inputs/test_remote_layers.py",
-    "slurm": "tests/executors", "/shared/": "tests/executors", "--processes 16": "a workstation", "flora.yaml": "the same",
+    "slurm": "tests/executors", "/shared/": "tests/executors", "--processes 16": "a workstation",
+    "flora.yaml": "a workstation",
     **dict.fromkeys(("flora/", "simulate flora", "results/group/group.npz"), "test_numbers.py"),
 }  # fmt: skip
 """Parts of commands that need other machines or other files, and where such runs are tested."""
