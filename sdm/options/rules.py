@@ -1,7 +1,7 @@
-"""Rules between the options of a run: which cannot be together, and which have nothing to act on without another.
+"""Rules about combinations of options: some exclude each other, and some need another one.
 
-A rule names the kinds of model that it holds for, the condition under which it is broken, and what to tell the user: a
-template over the sections of the options. Conditions are evaluated in the order of the table, one at a time.
+A rule has the kinds of model that it applies to, the condition under which it is broken, and its message, a template
+over the sections of the options. Conditions are evaluated lazily in the order of the table.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator

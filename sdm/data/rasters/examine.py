@@ -18,7 +18,7 @@ from sdm.data.opening.rasters import open_raster
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
-from sdm.executors.ahead import ahead, own_threads
+from sdm.executors.ahead import ahead, allowed_threads
 from sdm.storage.addresses import is_remote
 
 CELLS = 600_000  # to look at in a layer
@@ -45,7 +45,7 @@ def examine(stack: Stack) -> Stack:
     for layer in stack.layers:
         if not layer.computed:
             files.setdefault(layer.path, []).append(layer)
-    seen = {one[0].name: one for file in ahead(_examine_file, files.values(), own_threads(2)) for one in file}
+    seen = {one[0].name: one for file in ahead(_examine_file, files.values(), allowed_threads(2)) for one in file}
     layers, lines, codes = zip(*(seen.get(layer.name, (layer, [], None)) for layer in stack.layers))
     warnings = (*stack.warnings, *(line for of_layer in lines for line in of_layer))
     return replace(stack, layers=layers, warnings=warnings, untagged=tuple(one for one in codes if one is not None))

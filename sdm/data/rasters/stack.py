@@ -22,7 +22,7 @@ from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import LayerError
-from sdm.executors.ahead import ahead, own_threads
+from sdm.executors.ahead import ahead, allowed_threads
 from sdm.storage.addresses import is_remote
 
 WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
@@ -156,7 +156,7 @@ class Stack(Grid):
         with its (V, h, w) array, NaN for nodata, or the result of `compute`, which is called in the reading thread.
         Each of the threads has its own open files."""
         todo = self.windows() if windows is None else list(windows)
-        threads = max(1, min(own_threads(threads), len(todo)))
+        threads = max(1, min(allowed_threads(threads), len(todo)))
         idle: SimpleQueue[StackReader] = SimpleQueue()
 
         def work(window: Window) -> Any:
