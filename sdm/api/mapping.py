@@ -94,13 +94,11 @@ def predict_layers(results: Results, layers: object, scale: str | None, layers_c
     with TemporaryDirectory(prefix="sdm-") as folder:
         place = Path(folder) / ("maps" if results.species_maps else "map.tif")
         prediction = PredictionSettings(scale=scale, area=area, **settings)
-        predicted = predict_files(results.folder / results.files["model"], places, place, prediction)
+        result = predict_files(results.folder / results.files["model"], places, place, prediction)
         if not results.species_maps:
             return as_map(_of_presence(read_raster(place, results.title), results), made.private.axes)
-        rows = {
-            key: row for key, row in predicted.numbers["maps"].items() if "species" in row and row["what"] != PRESENT
-        }
-        maps = [read_raster(predicted.files[key]) for key in rows]
+        rows = {key: row for key, row in result.numbers["maps"].items() if "species" in row and row["what"] != PRESENT}
+        maps = [read_raster(result.files[key]) for key in rows]
     return as_map(stacked(maps, [row["species"] for row in rows.values()], results.title), made.private.axes)
 
 

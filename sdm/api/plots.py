@@ -50,12 +50,10 @@ class Plots:
 
     def curve(self, variable: str, ax: Axes | None = None) -> Axes:
         """Draw the response to one variable."""
-        responses = self._curve_charts()
-        if variable not in responses:
-            raise UnknownNameError(
-                f"there is no response curve of '{variable}': expected one of {', '.join(responses)}"
-            )
-        return plot_curve(responses[variable], ax)
+        curves = self._curve_charts()
+        if variable not in curves:
+            raise UnknownNameError(f"there is no response curve of '{variable}': expected one of {', '.join(curves)}")
+        return plot_curve(curves[variable], ax)
 
     def curves(self, variables: Sequence[str] | None = None) -> AnyArray:
         """Draw the response to every variable, or to the variables named, in a grid; return an array of axes."""
@@ -104,10 +102,8 @@ class Plots:
 
     def calibration(self, ax: Axes | None = None) -> Axes:
         """Draw the share of sites with the species against its prediction, for a model with absences."""
-        calibration = self._results.tree("presence_absence").get("calibration") or self._results.numbers.get(
-            "calibration"
-        )
-        rows = rows_of(calibration)
+        bins = self._results.tree("presence_absence").get("calibration") or self._results.numbers.get("calibration")
+        rows = rows_of(bins)
         self._need(rows, "calibration", "no absences")
         return plot_curve(charts.calibration_chart(rows), ax)
 
@@ -124,7 +120,7 @@ class Plots:
         return plot_stored_tuning(self._results, by, ax)
 
     def _curve_charts(self) -> Mapping[str, CurveChart]:
-        """Return the charts of the responses with a common height, as in the report; shares for classes."""
+        """Return the charts of the curves with a common height, as in the report; shares for classes."""
         return stored_charts.share_charts(self._results) or stored_charts.response_charts(self._results, {})
 
     def _rows(self, key: str) -> list[dict[str, str]]:

@@ -84,9 +84,7 @@ def as_done(
     todo, last = enumerate(calls), False
     try:
         while pending or not last:
-            while not last and len(pending) < getattr(
-                executor, "ahead", 64
-            ):  # it changes with the workers of a cluster
+            while not last and len(pending) < getattr(executor, "ahead", 64):  # a cluster may grow
                 if (item := next(todo, None)) is None:
                     last = True
                 else:

@@ -133,7 +133,7 @@ def _check_records(
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = clean_located(located, np.asarray(values), options, effort)
-    log.facts += located.tell_turned()
+    log.facts += located.describe_turned()
     log.warnings += ledger.suspicions()
     if options.test.fold_column:
         labels = records.labels(options.test.fold_column)
