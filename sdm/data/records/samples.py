@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.nodata import NodataCodes, NodataValues
 from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.frames import pd, take_rows
@@ -109,7 +109,7 @@ def read_swd(
     roles: ColumnRoles | None = None,
     rules: RowRules | None = None,
     choice: NamedVariables | None = None,
-    nodata: NodataGiven = None,
+    nodata: NodataValues = None,
     like: Collection[str] = (),
 ) -> Swd:
     """Read a table of samples with data.
