@@ -1,4 +1,4 @@
-"""Errors of the user's input: each message says what happened, what was found and expected, and what to do."""
+"""Errors of the user's input: each message has the fault, the expected input, and advice."""
 
 import errno
 import re

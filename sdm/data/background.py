@@ -106,7 +106,7 @@ class Background:
 def sample_background(stack: Stack, *, study_area: StudyArea | None = None, **options: Any) -> Background:
     """Draw background cells at random, without replacement, from the cells with data in all layers; at least one.
 
-    The options are those of `sample_backgrounds`.
+    See `sample_backgrounds` for the options.
     """
     background = sample_backgrounds(stack, [study_area], **options)[0]
     background.check(study_area)

@@ -89,7 +89,7 @@ class SampleTable:
         return part if background is None else take_rows(part, background, OF_BACKGROUND)
 
     def with_background_of(self, other: "SampleTable") -> "SampleTable":
-        """Return the table with equal arrays of the background replaced by those of another table.
+        """Return the table with the background arrays of another table where they are equal.
 
         Many species then share one background in memory.
         """
@@ -198,7 +198,7 @@ class SampleTable:
     ) -> "SampleTable":
         """Return the table of one species in samples with data.
 
-        `background` is a separate table, of which all rows are background. With `partial`, presences with missing
+        `background` is a separate table with only background rows. With `partial`, presences with missing
         values of some variables are kept, with NaN (see `filled`).
         """
         from sdm.data.records.weights import check_weights

@@ -3,7 +3,7 @@
 A number is tested if it is the minimum or maximum of its variable, and programs use it as a code:
 
 * *sure* codes: negative numbers of three or more nines only (−999, −99.9, −9999), the minimum whole numbers
-  of 16 and 32 bits (−32768, −32767, −2147483648), the highest of 32 bits, and whatever is beyond ±1e19 (3.4e38);
+  of 16 and 32 bits (−32768, −32767, −2147483648), the maximum of 32 bits, and numbers beyond ±1e19 (3.4e38);
 * *possible* codes, which may also be valid values: 255, 65535, 32767, −128, −99, and 999, 9999, …
 
 A sure code is untagged nodata if at least two cells have it, and it is separate from the other values: by a tenth of

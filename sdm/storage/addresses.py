@@ -1,8 +1,8 @@
 """Recognize network addresses that GDAL reads, name them by their files, and hide their secrets.
 
 The user before an ``@`` and the values after a ``?`` may be secrets (passwords, tokens, signatures), so neither is ever
-shown or stored. A secret may be an environment variable: ``https://host/bio1.tif?token=${TOKEN}`` is stored as it is
-written, and the variable is read when the file is opened.
+shown or stored. A secret may be an environment variable: ``https://host/bio1.tif?token=${TOKEN}`` is stored
+unchanged, and the variable is read when the file is opened.
 """
 
 import os

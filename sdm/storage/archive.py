@@ -33,7 +33,7 @@ class Archive:
     """A file format."""
 
     format: str  # name of the format in the header, such as `sdm-model`
-    version: int  # plus one with optional arrays, plus two if the header says so: earlier programs refuse such files
+    version: int  # plus one with optional arrays, plus two for newer headers: earlier programs refuse them
     header: str  # name of the header's entry, such as `model.json`
     title: str  # its name in messages, such as `model file`
 

@@ -205,10 +205,10 @@ class _Stage:
 
 
 @contextmanager
-def _staged(beside: Path, digest: str, target: Path, typed: Path) -> Iterator[_Stage]:
+def _staged(parent: Path, digest: str, target: Path, typed: Path) -> Iterator[_Stage]:
     """Make a stage for a target, and remove it at the end."""
     # The name exists before the folder, so that a signal at any moment finds the folder to remove.
-    stage = _Stage(beside / _sealed_name(beside, digest, secrets.token_hex(6)), target)
+    stage = _Stage(parent / _sealed_name(parent, digest, secrets.token_hex(6)), target)
     absent = _absent(target)
     try:
         try:
@@ -216,7 +216,7 @@ def _staged(beside: Path, digest: str, target: Path, typed: Path) -> Iterator[_S
             try:
                 stage.make()
             except OSError as error:
-                raise OutputError(f"{beside} cannot be written ({error.strerror}): choose another folder") from error
+                raise OutputError(f"{parent} cannot be written ({error.strerror}): choose another folder") from error
             with _explained(typed, stage.new):
                 yield stage
         finally:
@@ -240,8 +240,8 @@ def _note_results(interrupt: KeyboardInterrupt, target: Path) -> None:
         interrupt.add_note(note)
 
 
-def _sealed_name(beside: Path, digest: str, token: str) -> str:
-    seal = user_seal(str(beside), digest, token) or secrets.token_hex(16)
+def _sealed_name(parent: Path, digest: str, token: str) -> str:
+    seal = user_seal(str(parent), digest, token) or secrets.token_hex(16)
     return f".sdm-{digest}-{token}{seal}.part"
 
 
@@ -393,14 +393,14 @@ def _merge(source: Path, target: Path, replaced: Mapping[Path, int] | None = Non
                 _merge(path, place, replaced)
                 path.rmdir()
             elif replaced is None:
-                _move_beside(path, place)
+                _move_renamed(path, place)
             elif place in replaced and _time(place) == replaced[place]:
                 os.replace(path, place)  # a file of this name exists at any moment
             else:
                 with suppress(FileExistsError):
                     rename_new(path, place)
                     continue
-                _move_beside(place, place)
+                _move_renamed(place, place)
                 rename_new(path, place)
         except OSError as error:
             failed = error
@@ -408,7 +408,7 @@ def _merge(source: Path, target: Path, replaced: Mapping[Path, int] | None = Non
         raise failed
 
 
-def _move_beside(path: Path, place: Path) -> None:
+def _move_renamed(path: Path, place: Path) -> None:
     """Move a file of the user to a path, or if that is taken, to the first free name derived from it."""
     for k in count():
         free = place.with_name(f"{place.name}.yours{k if k > 1 else ''}") if k else place

@@ -30,23 +30,23 @@ def place_digest(path: Path) -> str:
 @contextmanager
 def lock(target: Path) -> Iterator[None]:
     """Hold the exclusive right to write to a file or folder; raise OutputError if another process holds it."""
-    beside = target.parent if os.access(target.parent, os.W_OK) or not target.is_dir() else target
-    with lock_of(beside, place_digest(target), target):
+    folder = target.parent if os.access(target.parent, os.W_OK) or not target.is_dir() else target
+    with lock_of(folder, place_digest(target), target):
         yield
 
 
 @contextmanager
-def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[None]:
+def lock_of(folder: Path, digest: str, target: Path | None = None) -> Iterator[None]:
     """Hold the lock of a place by the digits derived from its name."""
-    path = beside / f".sdm-{digest}.lock"
+    path = folder / f".sdm-{digest}.lock"
     try:
         handle = _open(path)
     except OSError as error:
-        raise OutputError(f"{beside} cannot be written ({error.strerror or error}): choose another folder") from error
+        raise OutputError(f"{folder} cannot be written ({error.strerror or error}): choose another folder") from error
     try:
         if handle is None:
             owner = f" (process {pid})" if (pid := _owner(path)) else ""
-            busy = f"{target or beside} is being written by another run{owner}"
+            busy = f"{target or folder} is being written by another run{owner}"
             raise RunExistsError(f"{busy}: wait until it has ended, or choose another folder")
         yield
     finally:
@@ -67,9 +67,9 @@ def _remove(path: Path, handle: int) -> None:
 def is_locked(target: Path) -> bool:
     """Whether a run is writing to a file or folder; nothing is changed."""
     target = Path(os.path.realpath(target))
-    for beside in (target.parent, target):
+    for folder in (target.parent, target):
         try:
-            handle = os.open(beside / f".sdm-{place_digest(target)}.lock", _OPEN)
+            handle = os.open(folder / f".sdm-{place_digest(target)}.lock", _OPEN)
         except OSError:
             continue
         try:

@@ -105,7 +105,7 @@ def variable_key(name: str) -> Key:
     --------
     >>> variable_key("wc2.1_10m_bio_1"), variable_key("CHELSA_bio1_2041-2070_gfdl-esm4_ssp126_V.2.1")
     (('bio', '1'), ('bio', '1'))
-    >>> variable_key("reflectance_1640")  # four digits alone may not be a year
+    >>> variable_key("reflectance_1640")  # four digits alone need not be a year
     ('reflectance', '1640')
     """
     text = unicodedata.normalize("NFC", name).casefold()

@@ -15,7 +15,7 @@ TRIES = 3  # number of attempts to open or read a file after lost connections
 _PATIENCE = {
     "GDAL_HTTP_CONNECTTIMEOUT": 10,  # seconds
     "GDAL_HTTP_TIMEOUT": 120,
-    "GDAL_HTTP_LOW_SPEED_TIME": 15,  # a server that sends fewer bytes per second for so long is given up
+    "GDAL_HTTP_LOW_SPEED_TIME": 15,  # seconds below the limit (bytes per second) before giving up
     "GDAL_HTTP_LOW_SPEED_LIMIT": 1000,
     "GDAL_HTTP_MAX_RETRY": 3,  # after 429, 500, 502, 503, 504 and timeouts
     "GDAL_HTTP_RETRY_DELAY": 1,

@@ -72,7 +72,7 @@ class Located:
     rows: np.ndarray  # with `cols`, the distinct cells with records, in row-major order
     cols: np.ndarray
     cell: np.ndarray  # for each of `record`, its cell as an index into `rows` and `cols`
-    turned: np.ndarray  # mask of records with longitudes shifted by 360° to those of the layers
+    turned: np.ndarray  # mask of records with longitudes shifted by 360° to the range of the layers
     flags: np.ndarray  # suspicious coordinates, bits of `sdm.data.records.suspicious`; 0 without `suspicion`
     suspicion: Suspicion | None = None
 

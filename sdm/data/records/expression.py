@@ -257,7 +257,7 @@ def _compared(left: pd.Series | Value, right: pd.Series | Value, compare: Callab
 
 
 def _as_truth(side: pd.Series | Value, other: pd.Series | Value) -> pd.Series | Value:
-    """Return a side; 1 or 0 for the word true or false beside a column of truth values."""
+    """Return a side; 1 or 0 for the word true or false compared with a column of truth values."""
     if isinstance(side, str) and side.strip().lower() in _TRUTH and isinstance(other, pd.Series):
         kinds = {type(value) for value in pd.unique(other.dropna()).tolist()}
         return _TRUTH[side.strip().lower()] if kinds == {bool} else side

@@ -195,7 +195,7 @@ def _add(order, box, first, near, xyz, limit, chosen):  # type: ignore[no-untype
 
 @jit
 def _swap(order, doubt, box, first, near, xyz, limit, chosen):  # type: ignore[no-untyped-def]
-    """Replace a less certain point by each point of which it is the only conflict."""
+    """Replace a less certain point by each point whose only conflict it is."""
     swapped = 0
     for i in order:
         if chosen[box[i]] != i:
