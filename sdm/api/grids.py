@@ -62,7 +62,7 @@ def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxe
     The coordinates of their cells are added to `axes`.
 
     A variable has the dimensions y and x (or latitude and longitude, northing and easting). One more dimension, such as
-    the band or the month, becomes one layer per step, named by its label if that is text, otherwise `<variable>_<label>`.
+    the band or the month, becomes one layer per step, with its label as name if that is text, or `<variable>_<label>`.
     """
     names = []
     for name, part in _layers(data):
