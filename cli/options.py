@@ -34,9 +34,9 @@ PANELS = {
     "": "General",
 }
 USED_MOST = (
-    "occurrences.species", "layers.categorical", "background.kind", "background.area", "background.bias", "preset",
-    "fit.features", "fit.multiplier", "test.percent", "test.folds", "test.split", "test.block_size",
-    "predict.threshold", "output.folder", "seed",
+    "occurrences.species", "layers.categorical", "background.kind", "background.points", "background.area",
+    "background.bias", "preset", "fit.model", "fit.features", "fit.multiplier", "test.percent", "test.folds",
+    "test.split", "test.block_size", "predict.threshold", "output.folder", "output.overwrite", "seed",
 )  # fmt: skip
 """Options in the short help of every command that they apply to, in addition to the section of the command."""
 
