@@ -41,6 +41,8 @@ def samples() -> tuple[pd.DataFrame, pd.DataFrame]:
     at = pd.DataFrame({name: grid[np.asarray(rows, int), np.asarray(columns, int)] for name, grid in grids.items()})
     everywhere = pd.DataFrame({name: grid.ravel() for name, grid in grids.items()}).dropna()
     return at.dropna(), everywhere.sample(3000, random_state=1)
+
+
 LOSS = "log loss relative to\na uniform map (nats)"
 
 
