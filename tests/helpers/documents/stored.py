@@ -25,6 +25,13 @@ def nceas() -> pd.DataFrame:
     return means.join(regions).join(table.groupby("setting").size().rename("species"))
 
 
+def difference(setting: str) -> str:
+    """The mean difference of the AUC of a setting from the default over the species, and its standard error."""
+    by_species = pd.read_csv(RESULTS / "nceas.csv").pivot_table(index="species", columns="setting", values="auc")
+    gain = by_species[setting] - by_species["default"]
+    return f"{gain.mean():.3f} ± {gain.sem():.3f}"
+
+
 def line_of(path: str) -> str:
     """The text of a page or note, in one line."""
     return " ".join((ROOT / path).read_text(encoding="utf-8").split())
