@@ -192,7 +192,8 @@ def do_run(
     answers: list[Numbers] = []
     for model in result.models if console.as_json else ():
         fields = {key: value for key, value in asdict(model.whole()).items() if key not in ("lines", "warnings")}
-        answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
+        error, folder = (None if text is None else str(text) for text in (model.error, model.folder))
+        answers.append({**fields, "error": error and console.reworded(error), "folder": folder})
     console.answer(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
     if result.failed:
         raise typer.Exit(1)
