@@ -229,7 +229,7 @@ class ProjectedClasses(ProjectedTargets):
         """The codes of the classes in a map."""
         return list(map_codes(cast("ClassModel", self.model)))
 
-    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the probabilities, the values of the map, and the mask of the most probable class."""
         base = self.model.column_values(columns, None, self.extrapolation != "free")
         shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)

@@ -11,7 +11,7 @@ from sdm.report.pages.cautions import WORSE, Caution, collinear, model_cautions
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.sections import class_curves
-from sdm.report.pages.words import figure, penalty_text, warnings, whole
+from sdm.report.pages.words import figure, integer, penalty_text, warnings
 from sdm.report.paper import Paper
 from sdm.report.results import ABSENT_COLOUR, PRESENT_COLOUR, MapLayer, Results, SiteGroup, number
 from sdm.types import Numbers
@@ -125,18 +125,18 @@ def class_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: sites, accuracy of the classes, then the others."""
     n, survey = results.numbers, results.tree("presence_absence")
     sites, best = best_measures(results)
-    training = f"{whole(n.get('training_sites'))} for training"
+    training = f"{integer(n.get('training_sites'))} for training"
     loss = f"{sites}; null model {figure(best.get('constant_log_loss'))}"
     tss = (survey.get("tss"), survey.get("of")) if best.get("tss") is None else (best.get("tss"), sites)
     skill = [KeyFigure("TSS", figure(tss[0], 3), str(tss[1]))] if number(tss[0]) is not None else []
     auc = "AUC" if results.presence_band is not None else "Mean AUC"
     return [
-        KeyFigure("Sites", whole(n.get("sites")), training),
+        KeyFigure("Sites", integer(n.get("sites")), training),
         KeyFigure(auc, figure(best.get("mean_auc"), 3), sites),
         KeyFigure("Log loss", figure(best.get("log_loss")), loss),
         *skill,
         KeyFigure("Accuracy", figure(best.get("accuracy"), 3), f"kappa {figure(best.get('kappa'), 3)}"),
-        KeyFigure("Features with weight", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
+        KeyFigure("Features with weight", integer(n.get("features_with_weight")), f"of {integer(n.get('features'))}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
     ]
 

@@ -179,13 +179,13 @@ class ProjectedCommunity(ProjectedTargets):
         """The richness, expected and in the best labelling."""
         return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
 
-    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the probability of every species, the values of the map, and the best labelling."""
         joint = cast("FittedJoint", self.model)
-        values = np.full((len(self.targets), len(known)), np.nan)
+        values = np.full((len(self.targets), len(valid)), np.nan)
         present = np.zeros(values.shape, dtype=bool)
         step = max(1, NUMBERS // (joint.features.size + 8 * len(self.targets)))
-        where = np.flatnonzero(known)
+        where = np.flatnonzero(valid)
         for first in range(0, len(where), step):
             cells = where[first : first + step]
             x = np.column_stack([np.asarray(column[cells], dtype=np.float64) for column in columns])
