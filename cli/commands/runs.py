@@ -191,7 +191,7 @@ def do_run(
             console.say(f"index: {result.index}")
     answers: list[Numbers] = []
     for model in result.models if console.as_json else ():
-        fields = {key: value for key, value in asdict(model.whole()).items() if key not in ("lines", "warnings")}
+        fields = {key: value for key, value in asdict(model.complete()).items() if key not in ("lines", "warnings")}
         error, folder = (None if text is None else str(text) for text in (model.error, model.folder))
         answers.append({**fields, "error": error and console.reworded(error), "folder": folder})
     console.answer(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])

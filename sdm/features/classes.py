@@ -200,7 +200,7 @@ class FeatureChoice:
         return frozenset((first.name, second.name)) in self.products or (self.has("p", first) and self.has("p", second))
 
     def check(self, names: Sequence[str]) -> None:
-        """Raise for named variables that are not in `known`."""
+        """Raise for named variables that are not in `names`."""
         for name in sorted(self.names - set(names)):
             from difflib import get_close_matches
 

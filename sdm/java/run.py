@@ -80,7 +80,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
         models, failures, notices = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
     else:
         fitted = run(options, command=text, progress=progress, choose=choose)
-        whole_models = {model.name: model.whole() for model in fitted.models if model.error is None}
+        whole_models = {model.name: model.complete() for model in fitted.models if model.error is None}
         models = replicates_by_name(whole_models, command["replicates"])
         if command["replicates"] > 1:
             alone = [name for name, replicates in models.items() if len(replicates) == 1]

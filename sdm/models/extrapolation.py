@@ -18,7 +18,7 @@ BOTH = ("fade", "lower")  # methods that need the clamped and the free predictio
 
 
 def check_extrapolation(word: str, methods: Sequence[str] = EXTRAPOLATIONS) -> None:
-    """Raise for a word that is not in `known`."""
+    """Raise for a word that is not in `methods`."""
     expect_one_of("extrapolation", word, methods)
 
 

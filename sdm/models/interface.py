@@ -185,7 +185,7 @@ class ModelVariable:
         return None if self.titles is None else dict(zip(map(int, self.classes), self.titles))
 
     def titled(self, titles: Mapping[float, str]) -> "ModelVariable":
-        """Return the variable with names for its categories, as far as `known` has them.
+        """Return the variable with names for its categories, as far as `titles` has them.
 
         If several codes have the same name, the code is added to it.
         """

@@ -159,21 +159,21 @@ def classes(results: Results) -> Context | None:
     ]
     titles = {"auc": "AUC", "recall": "Recall", "precision": "Precision", "sites": "Sites"}
     heads = [titles.get(key.partition(" (")[0], key) for key in keys]
-    measured = [(name, found) for name, found in results.tree("measures").items() if isinstance(found, dict)]
-    shown = {key: title for key, title in COLUMNS.items() if any(key in found for _, found in measured)}
+    measured = [(name, numbers) for name, numbers in results.tree("measures").items() if isinstance(numbers, dict)]
+    shown = {key: title for key, title in COLUMNS.items() if any(key in numbers for _, numbers in measured)}
     two = results.presence_band is not None
     return {
         "rows": [] if two else rows,
-        "found": _found(results) if two else None,
+        "found": _confusion(results) if two else None,
         "titles": [*heads, "Share of the map"],
         "sites": best_measures(results)[0],
-        "measures": [(name, [found.get(key) for key in shown]) for name, found in measured],
+        "measures": [(name, [numbers.get(key) for key in shown]) for name, numbers in measured],
         "measure_titles": list(shown.values()),
         "confusion": None if two else sections.image(results, "confusion picture"),
     }
 
 
-def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
+def _confusion(results: Results) -> list[tuple[str, list[float | None]]] | None:
     """Return the confusion matrix of presence and absence; None if it is unknown."""
     presence = results.presence_band
     sites = best_measures(results)[0]

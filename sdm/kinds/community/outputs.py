@@ -138,8 +138,8 @@ def map_joint(
     """Write the maps on the layers."""
     map_options = MapOptions.of_run(options, None, progress)
     (folder / MAPS).mkdir()
-    wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
-    places = JointPlaces.within(folder, fit.joint.species, wanted)
+    titles = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
+    places = JointPlaces.within(folder, fit.joint.species, titles)
     counted = NoveltyMaps(fit.joint)
     made = write_maps(fit.joint, fit.stacked, cast(Stack, prepared.stack), places, map_options.how, novelty=counted)
     numbers = {kind: {name: one.numbers for name, one in maps.items()} for kind, maps in made.items()}

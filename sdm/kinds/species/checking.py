@@ -41,8 +41,8 @@ def check_species_run(options: RunOptions, findings: Findings) -> None:
         findings.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
         findings.facts += records.notes
     if stack is None:
-        own = options.background
-        for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
+        bg = options.background
+        for extra in filter(None, (bg.file, options.test.file, bg.area, bg.target_group, bg.bias)):
             if extra not in (*AREA_WORDS, GROUP_WORD) and not split_layer(extra)[0].exists():
                 findings.problems.append(f"file '{extra}' does not exist: check the path [{MissingFileError.code}]")
         return
@@ -139,8 +139,8 @@ def _check_records(
         labels = records.labels(options.test.fold_column)
         names = ", ".join(np.unique(labels)[:10].tolist())
         log.facts.append(f"folds of column '{options.test.fold_column}': {names}")
-    wanted = options.occurrences.species or records.species_names
-    for species in wanted:
+    chosen = options.occurrences.species or records.species_names
+    for species in chosen:
         if species not in records.species_names:
             log.problems.append(f"species '{species}' is not in {options.occurrences.file} [{UnknownNameError.code}]")
             continue
