@@ -48,7 +48,7 @@ def predict_files(
     model : path
         Written by `sdm fit`, `sdm classify` or `sdm joint`, or by `save` in Python.
     layers : sequence of str
-        A folder, a pattern, or files, with the variables of the model; or one table (.csv, .tsv, .txt) of points. If the
+        A folder, a pattern, or files, with the variables of the model; or a table (.csv, .tsv, .txt) of points. If the
         model has spatial features, layers must be in the region of the fit, and a table needs coordinates.
     output : path
         The file or folder to write, with styles for QGIS (.qml) and other programs (.sld):
