@@ -105,7 +105,7 @@ def _bound_text(bound: Numbers) -> str:
         return f"at most about {value:.0%} of new sites have a wrong label (an estimate, not a proved bound)"
     reason = "too many training sites have a wrong label" if needed is None else f"it needs about {needed:.0e} sites"
     shown = "every training site has a wrong label" if value is None else f"share of wrong sites at most {value:.1f}"
-    return f"uninformative estimate for new sites ({shown}): {reason}"
+    return f"the bound is uninformative for new sites ({shown}): {reason}"
 
 
 def _spread(row: Row) -> str:
