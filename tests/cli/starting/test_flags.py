@@ -45,7 +45,7 @@ def test_no_message_shows_a_dotted_option_in_the_terminal() -> None:
         shown = with_flags(text, FLAGS)
         assert not DOTTED.search(shown), shown
         for dotted in DOTTED.findall(text):
-            assert re.search(rf"--(no-)?{FLAGS[dotted].word[2:]}\b", shown), shown
+            assert re.search(rf"--(no-)?{FLAGS[dotted].partition('/')[0].strip('- ')}\b", shown), shown
 
 
 def test_no_rule_shows_a_dotted_option_in_the_terminal() -> None:
@@ -60,7 +60,7 @@ def test_no_rule_shows_a_dotted_option_in_the_terminal() -> None:
 def test_an_option_is_shown_by_its_flag_wherever_a_sentence_has_it() -> None:
     for leaf in leaves():
         if leaf.section:
-            flag, dotted = FLAGS[leaf.dotted].word, leaf.dotted
+            flag, dotted = FLAGS[leaf.dotted].partition("/")[0].strip(), leaf.dotted
             for before, after in (("", ": x"), ("use ", "."), ("'", "' x"), ("(", ")"), ("", ", or x")):
                 assert with_flags(f"{before}{dotted}{after}", FLAGS) == f"{before}{flag}{after}"
 
