@@ -10,7 +10,7 @@ from typer.models import OptionInfo
 from sdm.options.reading import Leaf, leaves
 
 Flags = dict[str, str]
-"""Flags by the names of options: `--folds `, `--map/--no-map`, or `betamultiplier=`. A name without a dot is replaced
+"""Flags by the names of options: `--folds `, `--map /--no-map`, or `betamultiplier=`. A name without a dot is replaced
 only if a value follows it."""
 
 # The value of an option: quoted, a list or mapping, or without spaces.
@@ -21,7 +21,7 @@ _OPTION = re.compile(rf"(?<![\w./?&-])([a-z]\w*(?:\.[a-z]\w*)?)(?!\w|\.\w)(?:=({
 def run_flags(options: Iterable[Leaf]) -> Flags:
     """Return the flags of options of a run, by each of their names."""
     words = {leaf: f"--{leaf.shown.replace('_', '-')} " for leaf in options}
-    flags = {leaf: f"{word[:-1]}/--no-{word[2:-1]}" if leaf.flag else word for leaf, word in words.items()}
+    flags = {leaf: f"{word}/--no-{word[2:-1]}" if leaf.flag else word for leaf, word in words.items()}
     return {name: flag for leaf, flag in flags.items() for name in leaf.spellings}
 
 
@@ -51,9 +51,9 @@ def with_flags(text: str, flags: Flags) -> str:
         on, _, off = flags.get(name, "").partition("/")
         if not on or (value is None and "." not in name):
             return match[0]
-        if off and value is not None:
-            return off if value.lower() == "false" else on
-        return on[:-1] if value is None and not off else on + _typed(value or "")
+        if value is None or value.lower() == "true":
+            return on.rstrip(" =")
+        return off if off and value.lower() == "false" else on + _typed(value)
 
     return _OPTION.sub(typed, text)
 

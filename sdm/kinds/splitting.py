@@ -170,7 +170,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     if how == "own":
         split = labelled_folds(_fold_labels(sites, test), noun="sites")
     else:
-        check_folds(_count(test) if how in ("random", "block", "environment") else 0, sites.group)
+        check_folds(_fold_count(test) if how in ("random", "block", "environment") else 0, sites.group)
         split = _split_by_site(sites, options, how, stack)
     option = f"--split {how}"
     if how in ("random", "bootstrap", "subsample"):
@@ -185,7 +185,7 @@ def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stac
     test, (label, rng) = options.test, _drawing(sites, options)
     member, kind = number_sites(label, sites.group)
     if sites.label is not None and how == "random":
-        return by_group("random", fold_numbers(label, _count(test), rng, sites.group), None, "full", noun="sites")
+        return by_group("random", fold_numbers(label, _fold_count(test), rng, sites.group), None, "full", noun="sites")
     if sites.label is not None and how == "subsample":
         draws = [training_rows(label, test.percent or SUBSAMPLE, rng, sites.group) for _ in range(test.replicates)]
         parts = [(np.flatnonzero(train), np.flatnonzero(~train)) for train in draws]
@@ -234,7 +234,7 @@ def with_default_folds(options: RunOptions) -> RunOptions:
     return options.with_values(test={"folds": FOLDS})
 
 
-def _count(test: TestOptions) -> int:
+def _fold_count(test: TestOptions) -> int:
     """Return the number of folds, unless the method implies it."""
     return test.folds or (test.replicates if test.replicates > 1 else FOLDS)
 
@@ -242,7 +242,7 @@ def _count(test: TestOptions) -> int:
 def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> Numbers:
     """Return the additional arguments of a method."""
     test = options.test
-    folds = _count(test)
+    folds = _fold_count(test)
     around = {} if how in WHOLE_BACKGROUND else {"background": test.validation_background}
     match how:
         case "random":

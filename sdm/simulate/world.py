@@ -339,7 +339,7 @@ def _check_axes(axes: Any, layers: int, species: int, interaction: bool) -> None
         count = "there is 1 species" if species == 1 else f"there are {species} species"
         raise ConflictError(f"shared_axes={axes}: {count}; use at least {axes} species")
     if interaction:
-        raise ConflictError("interaction and shared_axes exclude each other: remove one of them")
+        raise ConflictError(f"interaction=True and shared_axes={axes} exclude each other: remove one of them")
 
 
 def _niches(

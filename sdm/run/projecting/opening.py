@@ -38,20 +38,20 @@ def find_models(places: Sequence[str]) -> list[ProjectedModel]:
     for place in places:
         if has_fields(place):
             for path, fields in matches(place):
-                models += [replace(one, fields=fields) for one in _in_place(Path(path))]
+                models += [replace(one, fields=fields) for one in _models_in(Path(path))]
         elif not Path(place).exists() and any(c in place for c in "*?["):
             names = sorted(glob.glob(place))
             if not names:
                 raise MissingFileError(f"no file matches '{place}': check the pattern")
-            models += [one for name in names for one in _in_place(Path(name))]
+            models += [one for name in names for one in _models_in(Path(name))]
         else:
-            models += _in_place(Path(place))
+            models += _models_in(Path(place))
     if not models:
         raise MissingInputError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
     return models
 
 
-def _in_place(place: Path) -> list[ProjectedModel]:
+def _models_in(place: Path) -> list[ProjectedModel]:
     """Return the model of a file, or the models of the results of a run."""
     if not place.is_dir():
         model = load_model(place)
@@ -63,7 +63,7 @@ def _in_place(place: Path) -> list[ProjectedModel]:
     files = files or [path for path in inside if path.parent.name != GROUP]  # a group has the models of its species
     if not files:
         raise ResultsError(f"{place} contains no model: expected results of 'sdm fit', or a model (.npz, .lambdas)")
-    return [one for path in files for one in _in_place(path)]
+    return [one for path in files for one in _models_in(path)]
 
 
 def _name(model: FittedModel, path: Path) -> str:

@@ -98,6 +98,8 @@ def test_values_are_shown_as_they_are_typed(text: str, shown: str) -> None:
 def test_options_that_only_one_command_has_are_shown_by_its_flags(world, tmp_path: Path) -> None:
     message = fail("simulate", tmp_path / "new", "--warming", 90, code=2)
     assert message.startswith("--warming 90")
+    message = fail("simulate", tmp_path / "new", "--interaction", "--shared-axes", 2, "--species", 3, code=2)
+    assert message == "--interaction and --shared-axes 2 exclude each other: remove one of them"
     model = Path(__file__).parents[3] / "nothing.npz"
     message = fail("evaluate", model, "--presences", world.records, "--seed", -1, code=2)
     assert message == "--seed -1: expected a number of at least 0"
