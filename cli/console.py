@@ -66,12 +66,12 @@ class Console:
         level = logging.INFO if sys.stderr is not None and sys.stderr.isatty() else logging.DEBUG
         self.log.log(level, "first run on this machine: compiling, once, for some seconds")
 
-    def reworded(self, text: str) -> str:
+    def reworded(self, text: str, *, error: bool = True) -> str:
         """Return a message with flags in place of the names of options."""
-        return with_flags(text, self.flags)
+        return with_flags(text, self.flags, error=error)
 
     def _reword(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = self.reworded(record.getMessage()), ()
+        record.msg, record.args = self.reworded(record.getMessage(), error=record.levelno >= logging.ERROR), ()
         return True
 
     def say(self, text: str = "") -> None:
@@ -106,8 +106,8 @@ class Console:
         if self.as_json:
             from sdm.run.outcome import Outcome
 
-            for key in ("notices", "warnings", "problems"):
-                answer[key] = [*map(self.reworded, answer.get(key, ()))]
+            for key in ("notices", "warnings"):
+                answer[key] = [self.reworded(text, error=False) for text in answer.get(key, ())]
             _print(to_json(Outcome(command=self.command, **answer).model_dump()))
 
     @contextmanager

@@ -11,7 +11,7 @@ from sdm.options.reading import Leaf, leaves
 
 Flags = dict[str, str]
 """Flags by the names of options: `--folds `, `--map /--no-map`, or `betamultiplier=`. A name without a dot is replaced
-only if a value follows it."""
+only in errors, where a value follows it: notices may contain conditions such as `species=Acer`."""
 
 # The value of an option: quoted, a list or mapping, or without spaces.
 _VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|\{[^}]*\}|[^\s,:;()]*[^\s,:;().'"]"""
@@ -43,13 +43,13 @@ def java_flags() -> Flags:
     return {leaf.dotted: f"{name}=" for leaf in leaves() if leaf.section for name in leaf.aliases if name in FLAGS}
 
 
-def with_flags(text: str, flags: Flags) -> str:
+def with_flags(text: str, flags: Flags, *, error: bool = True) -> str:
     """Return a message with flags in place of the names of options."""
 
     def typed(match: re.Match[str]) -> str:
         name, value = match.groups()
         on, _, off = flags.get(name, "").partition("/")
-        if not on or (value is None and "." not in name):
+        if not on or ("." not in name and (value is None or not error)):
             return match[0]
         if value is None or value.lower() == "true":
             return on.rstrip(" =")

@@ -285,7 +285,9 @@ def check(
     from sdm.run.checking import check_run
 
     found = check_run(from_words(inputs, {**given, **({"kind": "community"} if joint else {})}))
-    found.problems, found.warnings = ([*map(console.reworded, texts)] for texts in (found.problems, found.warnings))
+    found.problems = [*map(console.reworded, found.problems)]
+    texts = (found.facts, found.warnings)
+    found.facts, found.warnings = ([console.reworded(text, error=False) for text in part] for part in texts)
     console.lines([*(f"ok       {line}" for line in found.facts), *(f"warning  {line}" for line in found.warnings)])
     for line in found.problems:
         console.say(f"problem  {line}")

@@ -95,6 +95,11 @@ def test_values_are_shown_as_they_are_typed(text: str, shown: str) -> None:
     assert with_flags(text, FLAGS) == shown
 
 
+def test_notices_may_contain_conditions() -> None:
+    text = "only records with species=Acer, see layers.exclude"
+    assert with_flags(text, FLAGS, error=False) == "only records with species=Acer, see --exclude"
+
+
 def test_options_that_only_one_command_has_are_shown_by_its_flags(world, tmp_path: Path) -> None:
     message = fail("simulate", tmp_path / "new", "--warming", 90, code=2)
     assert message.startswith("--warming 90")
