@@ -35,9 +35,9 @@ PANELS = {
     "": "General",
 }
 USED_MOST = (
-    "occurrences.species", "layers.categorical", "background.kind", "background.area", "background.bias", "preset",
-    "fit.features", "fit.multiplier", "test.percent", "test.folds", "test.split", "test.block_size",
-    "predict.threshold", "output.folder", "seed",
+    "occurrences.species", "layers.categorical", "background.kind", "background.points", "background.area",
+    "background.bias", "preset", "fit.model", "fit.features", "fit.multiplier", "test.percent", "test.folds",
+    "test.split", "test.block_size", "predict.threshold", "output.folder", "output.overwrite", "seed",
 )  # fmt: skip
 """Options in the short help of every command that they apply to, in addition to the section of the command."""
 
@@ -45,7 +45,7 @@ OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind 
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
-Given = dict[str, Any]
+Typed = dict[str, Any]
 """The options of a run that the user typed, by their dotted names."""
 
 Inputs = Annotated[
@@ -66,7 +66,7 @@ _MESSAGES: dict[str, object] = {
         _message("--log-file", help="Append messages and progress to this file, with times.", metavar="FILE"),
     ],
 }
-BRIEF = ("as_json", "debug")  # of a command that prints little
+BRIEF = ("as_json", "debug")  # for commands that print little
 
 
 def with_console(
@@ -77,15 +77,15 @@ def with_console(
 ) -> Callable[..., None]:
     """Return a command that calls `function(console, **values)`, with the `common` options after its other options.
 
-    `settings` are those of its context.
+    `settings` are the settings of its context.
     """
-    own = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    own_parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own_parameters]
     parameters += [_keyword(key, _MESSAGES[key], None if key == "log_file" else False) for key in common]
 
     def command(**values: Any) -> None:
         console = Console(name or function.__name__, **{key: values.pop(key) for key in common})
-        console.flags = run_flags(leaves()) | command_flags(own)
+        console.flags = run_flags(leaves()) | command_flags(own_parameters)
         with console.guard():
             function(console, **values)
 
@@ -93,8 +93,8 @@ def with_console(
     return _signed(command, function, parameters)
 
 
-def _show_all(context: typer.Context, wanted: bool) -> None:
-    if wanted:
+def _show_all(context: typer.Context, requested: bool) -> None:
+    if requested:
         context.obj = {}  # no short help
         typer.echo(context.get_help())
         raise typer.Exit
@@ -111,35 +111,35 @@ def with_run_options(
 ) -> Callable[..., None]:
     """Return a command with the options of a run (all, or `only` some) after its other parameters.
 
-    It calls `function(console, given, **own)`, where `given` are the options that the user typed. Its help has the
+    It calls `function(console, typed, **values)`, where `typed` are the options that the user typed. Its help has the
     options that apply to its `kinds` of models; a section of one command is included if it is in `sections`. Its short
-    help has the options used most, and the section `short`. Without any word, its error states what it `needs`.
+    help has the most frequent options, and the section `short`. Without any word, its error states what it `needs`.
     """
     chosen = [leaf for leaf in leaves() if only is None or leaf.dotted in only]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in chosen}
-    own = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
+    own_parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "typed")]
     foreign = {key for key, leaf in options.items() if _hidden(leaf, sections, kinds)}
     brief = {key for key, leaf in options.items() if leaf.dotted in USED_MOST or leaf.section == short}
     more = options.keys() - foreign - brief
     others = COMMON if short else "Options"
     panels = {key: PANELS[short] if short and options[key].section == short else others for key in brief}
-    parameters = [*own, *(_parameter(key, leaf, hidden=key in foreign) for key, leaf in options.items())]
+    parameters = [*own_parameters, *(_parameter(key, leaf, hidden=key in foreign) for key, leaf in options.items())]
     text = f"Show all options in full, {len(more)} more."
     shown = typer.Option("--help-all", help=text, is_eager=True, callback=_show_all, show_default=False)
     parameters += [_keyword("help_all", Annotated[bool, shown], False)]
 
     def command(console: Console, **values: Any) -> None:
         del values["help_all"]
-        typed = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
-        given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
+        chosen_values = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
+        typed = {dotted: value for dotted, value in chosen_values.items() if value not in (None, [], ())}
         if any(isinstance(words, list) and _is_run_file(words[:1]) for words in values.values()):
-            console.flags = run_flags(leaf for leaf in chosen if leaf.dotted in given) | command_flags(own)
-        if not given and not any(values.values()):
+            console.flags = run_flags(leaf for leaf in chosen if leaf.dotted in typed) | command_flags(own_parameters)
+        if not typed and not any(values.values()):
             raise MissingInputError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
-        if console.command != "check":  # which may be asked about any command
-            words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in given]
+        if console.command != "check":  # it may check a run of any command
+            words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in typed]
             refuse_other_studies(words, sections, f"sdm {console.command}")
-        function(console, given, **values)
+        function(console, typed, **values)
 
     settings = {"token_normalize_func": normalize, "obj": {"short": dict.fromkeys(more) | panels}}
     return with_console(_signed(command, function, parameters), name=name, settings=settings)
@@ -161,8 +161,8 @@ def _signed(
 
 def _first_example(function: Callable[..., None]) -> str:
     """Return the first example in the help of a command."""
-    found = re.search(r"\bsdm [a-z]+ .*", function.__doc__ or "")
-    example = f"type, for example: {found[0]} " if found else ""
+    match = re.search(r"\bsdm [a-z]+ .*", function.__doc__ or "")
+    example = f"type, for example: {match[0]} " if match else ""
     return f"{example}(data to try it on: sdm example)"
 
 
@@ -196,14 +196,14 @@ _VALUES = {
     "layers.nodata": "VALUE,…", "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2",
     "output.surfaces": "NAME:NAME,…",
 }  # fmt: skip
-"""The values of options that have a word of their own for them."""
+"""Values of options that have a specific word for them."""
 WIDEST = 22  # values in the help of a command
 
 
 def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     """Make an option of a command from an option of a run."""
     word, values, help_text = leaf.shown.replace("_", "-"), value_words(leaf), option_text(leaf)
-    common: Given = {
+    common: dict[str, Any] = {
         "help": help_text,
         "rich_help_panel": PANELS[leaf.section],
         "show_default": False,
@@ -244,19 +244,19 @@ def _keyword(name: str, annotation: object, default: object = None) -> inspect.P
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def from_words(words: list[str] | None, given: Given, meant: str = "layers.files") -> RunOptions:
+def from_words(words: list[str] | None, typed: Typed, meant: str = "layers.files") -> RunOptions:
     """Return the options of a run from the words of a command and the options that the user typed.
 
     The words are a run file; or records and layers; or only layers, with a raster of classes; or values of `meant`.
     """
     from sdm.options.reading import make_options, read_yaml
 
-    sources: list[Given] = []
+    sources: list[Typed] = []
     words = list(words or [])
     if _is_run_file(words):
         sources.append(read_yaml(words.pop(0)))
-    elif words and meant == "layers.files" and "classes.raster" not in given:
+    elif words and meant == "layers.files" and "classes.raster" not in typed:
         sources.append({"occurrences.file": words.pop(0)})
     if words:
         sources.append({meant: words})
-    return make_options(*sources, given)
+    return make_options(*sources, typed)

@@ -35,7 +35,9 @@ STATISTIC_WORDS = {
 SPREAD = 1 << 20  # predictions of all replicates in memory at once, per thread
 
 
-def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) -> float:
+def threshold_on_scale(
+    model: ValueModel, threshold: str | float, scale: str, option: str = "predict.threshold"
+) -> float:
     """Return a threshold on an output scale, from a number or the name of a threshold of the model."""
     with suppress(ValueError):
         if math.isfinite(value := float(threshold)):
@@ -43,7 +45,7 @@ def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) ->
     thresholds = model.meta.get("thresholds", {})
     if threshold not in thresholds:
         listed = ", ".join(thresholds) or "none, for it was not fitted by 'sdm fit'"
-        raise OptionError(f"threshold={threshold}: expected a number, or one of the model's thresholds ({listed})")
+        raise OptionError(f"{option}={threshold}: expected a number, or one of the model's thresholds ({listed})")
     return float(model.from_raw(thresholds[threshold], scale))
 
 

@@ -20,7 +20,7 @@ from sdm.models.extrapolation import extrapolated
 from sdm.models.interface import FittedModel
 from sdm.types import AnyArray, Array
 
-DEFAULT_RULE = "maxsss"
+DEFAULT_RULE, OPTION = "maxsss", "project.thresholds"
 Present = NDArray[np.bool_]  # (T, n): presence of each target by one rule
 
 
@@ -80,7 +80,7 @@ class ProjectedModel:
         rule."""
         thresholds = self.value_model.meta.get("thresholds", {})
         rules = self.rules or ((DEFAULT_RULE,) if DEFAULT_RULE in thresholds else ())
-        return {word: threshold_on_scale(self.value_model, word, self.shown_scale) for word in rules}
+        return {word: threshold_on_scale(self.value_model, word, self.shown_scale, OPTION) for word in rules}
 
     def compute(self, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the predictions of all bands before the treatment of extrapolation, the values of the maps `(T, n)`,
@@ -142,5 +142,5 @@ class ProjectedTargets(ProjectedModel):
     def cutoffs(self) -> dict[str, float | None]:
         """The only rule, which has no threshold."""
         if wrong := [word for word in self.rules if word != self.rule]:
-            raise InapplicableError(f"threshold={wrong[0]} does not apply to a {self.model.called}: remove it")
+            raise InapplicableError(f"{OPTION}={wrong[0]} does not apply to a {self.model.called}: remove it")
         return {self.rule: None}
