@@ -106,13 +106,13 @@ def _check_others(
         grouped = options.background.kind == GROUP_WORD
         points = background_from_points(stack, background, study_area=area, effort=effort, one_per_cell=grouped)
         noun = "sites of the target group" if grouped else "usable background points"
-        findings.facts += background.notes_beside if background.source != options.occurrences.file else []
+        findings.facts += background.extra_notes if background.source != options.occurrences.file else []
         findings.facts.append(f"{background.source}: {len(points):,} {noun}")
         if not grouped:  # several records of a target group in one cell are expected
             findings.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)
-        findings.facts += sites.notes_beside
+        findings.facts += sites.extra_notes
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
         findings.warnings += ledger.notices("test records")

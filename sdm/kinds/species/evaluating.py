@@ -75,14 +75,14 @@ def _others(
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
     if evaluation.absences is not None:
         away = read_occurrences(evaluation.absences, crs=crs)
-        notices += away.notes_beside
+        notices += away.extra_notes
         more = values_at(stack, away, "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
     if background is None and len(absent):
         return absent, "absence"
     if background is not None and not background.isdigit():
         points = read_occurrences(background, crs=crs)
-        notices += points.notes_beside
+        notices += points.extra_notes
         return values_at(stack, points, "background points", notices)[0], "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=evaluation.seed)
     notices += drawn.notices

@@ -199,7 +199,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     points = background_points(options, group)
     for other in (points, group):
         if other is not None and other.source != records.source:
-            notices += [text for text in other.notes_beside if text not in notices]
+            notices += [text for text in other.extra_notes if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     share = sampling.random_share(options, options.fit.spatial)
     if options.fit.shares_axes and options.background.kind == GROUP_WORD and share:
@@ -293,7 +293,7 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
-        prepared.notices += [text for text in records.notes_beside if text not in prepared.notices]
+        prepared.notices += [text for text in records.extra_notes if text not in prepared.notices]
         area, suspicion = prepared.study_area, Suspicion.of(options.occurrences.drop_suspicious)
         prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=area, suspicion=suspicion)
         prepared.surveys = _surveys(records, stack, area, suspicion)
