@@ -239,7 +239,7 @@ def _not_found(missing: Sequence[str], known: Sequence[str], used: Sequence[str]
         hint = f"if these layers are the same variables, use --rename '{rule}'. "
     others = f" (nor do {more:,} more)" if more > 1 else f" (nor does '{missing[1]}')" if more else ""
     listed = ", ".join(sorted(known)[:_SHOWN]) + (f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else "")
-    return f"{what} '{name}' does not exist{others}: {hint}The layers are {listed}"
+    return f"{what} '{name}' does not exist{others}: {hint}{'The' if hint else 'the'} layers are {listed}"
 
 
 def _common_rule(missing: Sequence[str], free: Sequence[str]) -> str | None:
