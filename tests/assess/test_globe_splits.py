@@ -80,3 +80,15 @@ def test_a_buffer_reaches_over_the_date_line_and_the_pole():
     split = buffered_leave_one_out(xy, xy, 150, geographic=True)
     near = [set(range(6)) - set(fold.train) - set(fold.test) for fold in split.folds]
     assert near == [{1}, {0}, {3}, {2}, set(), set()]
+
+
+def test_lines_between_parts_of_belts():
+    """Two belts of 10° from the equator, of four parts and of two, on a globe that is cut at 20° west."""
+    from sdm.assess.splits.spatial import belt_lines
+
+    lines = [np.round(line, 9).tolist() for line in belt_lines(0.0, -20.0, 10.0, {0: 4, 1: 2})]
+    parallels = [[[-20.0, lat], [340.0, lat]] for lat in (0.0, 10.0, 20.0)]
+    meridians = [[[lon, 0.0], [lon, 10.0]] for lon in (-20.0, 70.0, 160.0, 250.0)]
+    meridians += [[[lon, 10.0], [lon, 20.0]] for lon in (-20.0, 160.0)]
+    assert sorted(lines) == sorted(parallels + meridians)
+    assert belt_lines(0.0, -20.0, 0.01, {0: 30_000}) == (), "too many to draw"

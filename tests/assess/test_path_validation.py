@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from strategies import seeds
 
-from sdm.assess.paths.strata import validate_path
+from sdm.assess.paths.strata import PathFold, _fold_losses, validate_path
 from sdm.errors import DataError
 from sdm.maxent.paths.homotopy import track_path
 
@@ -106,3 +106,17 @@ def test_a_stratum_without_training_records_makes_the_end_infinite():
 def test_folds_that_do_not_fit_are_refused(held, word):
     with pytest.raises(DataError, match=word):
         validate_path([track_path([1, 1], [1, 2])], held)
+
+
+@given(seeds)
+def test_slopes_are_those_of_the_loss_on_both_sides_of_every_breakpoint(seed):
+    """The loss between two breakpoints is convex in 1/ν: a minimum inside is looked for where the slopes say so."""
+    paths, held_out = strata(seed)
+    fold = PathFold(paths[0], held_out[0] / held_out[0].sum())
+    nu = np.unique(paths[0].nu)[:-1]
+    nu = nu[np.diff(nu, append=2 * nu[-1:]) > 1e-3 * nu]
+    value, before, after = _fold_losses(fold, nu)
+    for side, slope in ((-1, before), (1, after)):
+        near = nu * (1 + side * 1e-6)
+        step = (_fold_losses(fold, near)[0] - value) / (1 / near - 1 / nu)
+        np.testing.assert_allclose(slope, step, rtol=2e-2, atol=1e-4 * np.abs(slope).max(initial=1.0))

@@ -153,12 +153,13 @@ def test_bands_hold_the_replicates(fitted) -> None:
         models.append(Maxent(features="lq", categorical=["soil"]).fit(table.iloc[subset], labels[subset]).model_)
     x = response_grid(model, 0)
     profiles = [marginal(each, 0, presences, "cloglog", x=x) for each in models]
+    profiles[2] = replace(profiles[2], lo=profiles[0].lo - 1.0, hi=profiles[0].hi + 2.0)
     mean, built = band(profiles)
     assert mean.y == pytest.approx(built.mean)
     assert built.mean == pytest.approx(np.mean([p.y for p in profiles], axis=0))
     assert built.lower == pytest.approx(np.quantile([p.y for p in profiles], 0.05, axis=0))
     assert built.upper == pytest.approx(np.quantile([p.y for p in profiles], 0.95, axis=0))
-    assert mean.lo == min(p.lo for p in profiles)
+    assert (mean.lo, mean.hi) == (min(p.lo for p in profiles), max(p.hi for p in profiles))
     with pytest.raises(OptionError, match="compute them at the same x"):
         band([profiles[0], marginal(models[1], 0, presences, "cloglog", x=x + 1)])
     with pytest.raises(OptionError, match="at least 2 replicates"):

@@ -12,7 +12,7 @@ from sdm import Maxent
 from sdm.assess.assessor import PRESENCE_ONLY, averages
 from sdm.assess.fits import fit_table, run_all
 from sdm.assess.measures.basic import auc, boyce, partial_roc_ratio
-from sdm.assess.measures.presence_only import HIGHER, measure_presences
+from sdm.assess.measures.presence_only import HIGHER, hold_out, measure_presences
 from sdm.assess.splits.methods import METHODS, labelled_folds, split_table
 from sdm.assess.validation import cross_validate, validate_fold
 from sdm.errors import OptionError
@@ -277,3 +277,18 @@ def test_every_split_can_be_measured_on(classed, method: str) -> None:
     assert 0.6 < result.mean["auc.val.avg"] < 1
     assert np.isfinite(result.mean["loss.val.avg"])
     assert all(row["status"] == "converged" for row in result.rows)
+
+
+def test_the_background_that_is_pooled_has_the_quantiles_of_all_of_it(small, monkeypatch) -> None:
+    """A part of the background in the order of the file would be one region."""
+    monkeypatch.setattr("sdm.assess.measures.presence_only.POOLED_BACKGROUND", 11)
+    model = fit_table(small, Maxent("lq")).model_
+    order = np.argsort(model.predict(small.background))
+    shuffled = small.take(np.arange(1), np.concatenate([order[::2], order[1::2][::-1]]))
+    held_out = hold_out(model, shuffled)
+    assert held_out is not None
+    values = model.predict(shuffled.background)
+    quantiles = np.quantile(values, np.linspace(0, 1, 11), method="nearest")
+    np.testing.assert_allclose(held_out.background, quantiles, atol=0.02)
+    assert held_out.presence == model.predict(shuffled.presence)[0]
+    assert hold_out(model, small) is None

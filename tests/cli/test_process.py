@@ -298,7 +298,7 @@ def test_a_full_disk_behind_the_output(fit, words) -> None:
         done = process(*_complete(words, fit), stdout=full)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last == "error: standard output cannot be written (No space left on device)", done.stderr
+    assert last == "error: standard output cannot be written (No space left on device) [E060]", done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -326,3 +326,25 @@ def test_streams_that_are_closed(fit, closed: int) -> None:
     done = process("info", fit.model, preexec_fn=lambda: os.close(closed))
     assert done.returncode == 0
     assert "Traceback" not in done.stderr
+
+
+ENDS = [
+    ("raise MemoryError", 1, "error: not enough memory"),
+    ("raise ValueError from OSError(24, 'Too many open files')", 1, "error: too many open files"),
+    ("raise OSError(28, 'No space left on device')", 1, "error: standard output cannot be written (No space left"),
+    ("raise BrokenPipeError", 141, ""),
+    ("raise KeyboardInterrupt", 130, ""),
+    ("return 3", 3, ""),
+    ("return 0", 0, ""),
+]
+
+
+@pytest.mark.parametrize(("end", "code", "start"), ENDS)
+def test_scripts_see_the_exit_code_and_standard_error_has_the_reason(end, code, start) -> None:
+    """Standard output keeps only results: `sdm info --json > model.json` must not contain an error."""
+    app = f"def run_app():\n    print('result')\n    {end}\n"
+    lines = "import sys, types", "app = sys.modules['sdm_cli.app'] = types.ModuleType('sdm_cli.app')"
+    program = "\n".join([*lines, f"exec({app!r}, app.__dict__)", "from sdm_cli.main import main", "main()"])
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, "result\n"), done.stderr
+    assert (done.stderr.startswith(start), done.stderr.count("\n")) == (True, bool(start)), done.stderr

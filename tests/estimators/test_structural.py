@@ -177,8 +177,7 @@ def test_where_one_variable_turns_the_effect_of_another_the_default_finds_it():
         check_default(seed)
 
 
-@pytest.mark.thorough
-def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
+def test_a_thinned_background_keeps_all_presences_once(monkeypatch):
     monkeypatch.setattr("sdm.estimators.structural.CHOICE", 400)
     gate = niche_world(1, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70)
     effort = 1.0 + gate[2][:, 0]
@@ -192,6 +191,14 @@ def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
         assert np.count_nonzero(less.sample) == np.count_nonzero(data.sample) >= remaining
         first = less.domain.variables[0].values[less.domain.codes[0]]
         np.testing.assert_allclose(less.domain.q0, (1.0 + first) / np.sum(1.0 + first))
+
+
+@pytest.mark.thorough
+def test_a_large_background_is_thinned_for_the_choice_alone(monkeypatch):
+    monkeypatch.setattr("sdm.estimators.structural.CHOICE", 400)
+    gate = niche_world(1, lambda x: np.where((x[:, 0] > 0.5) ^ (x[:, 1] > 0.5), 1.0, 0.05), n=1000, m=70)
+    for add in ("all", "distinct"):
+        model = StructMaxent("l,trees:2", add_presences=add)
         assert len(model.fit(gate[2], gate[3]).search_) > 1
         assert model.problem_.domain.n == (1070 if add == "all" else 1000)
 

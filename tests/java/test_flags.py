@@ -128,6 +128,8 @@ def test_short_forms_of_a_script_as_it_is_published():
     assert not command["askoverwrite"]
     assert read_command(["redoifexists"])["askoverwrite"] is False
     assert read_command(["-l"])["linear"] is False, "a short form turns a boolean round"
+    assert read_command(["-l", "-l"])["linear"] is True, "and round again"
+    assert read_command(["nolinear", "-l"])["linear"] is True
     with pytest.raises(DataError, match="now"):
         projections(command)
 

@@ -133,6 +133,8 @@ def test_text_and_gaps_in_the_table():
     assert traits.names == ("diet=seed", "size")
     np.testing.assert_allclose(traits.of(["c", "b", "a"]), [[0, 1], [-1, 0], [1, -1]])
     assert "use the mean: d" in traits.check(["a", "b", "c", "d"])[0]
+    with pytest.raises(DataError, match="has 2 of the 3 species, expected three or more"):
+        traits.check(["a", "b", "d"])
 
 
 def test_what_cannot_be_is_refused(fitted):

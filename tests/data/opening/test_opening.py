@@ -185,3 +185,10 @@ def test_more_cells_than_the_earth_has_are_refused(tmp_path):
     (tmp_path / "x.vrt").write_text(virtual("", size=1_000_000_000))
     with pytest.raises(DataError, match=r"layer 'x.vrt' has 1,000,000,000 × 1,000,000,000 cells: expected at most 1,"):
         open_stack(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_refused_before_gdal_waits_for_it(tmp_path):
+    os.mkfifo(tmp_path / "heat.tif")
+    with pytest.raises(DataError, match="is a pipe: expected a file"):
+        open_raster(tmp_path / "heat.tif")

@@ -1,0 +1,54 @@
+"""Runs with all kinds of options give the numbers that they gave when somebody last looked at them.
+
+Other tests compare numbers with their definitions. These notice that a number, anywhere in the results of an option
+that few people use, has changed. To renew the numbers after an intended change: SDM_RENEW_RUNS=1 pytest this_file
+"""
+
+import importlib.util
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sdm.options.reading import make_options
+from sdm.run.run import run
+
+HERE = Path(__file__).parent
+
+
+def _load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"reference_{name}", HERE / f"{name}.py")
+    module: Any = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module
+
+
+cases, digest = _load("cases"), _load("digest")
+NUMBERS = HERE / "numbers.json"
+RENEW = bool(os.environ.get("SDM_RENEW_RUNS"))
+KEPT: dict[str, dict[str, float]] = json.loads(NUMBERS.read_text()) if NUMBERS.exists() else {}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    cases.make_world(folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", cases.CASES)
+def test_a_run_gives_the_numbers_that_it_gave(name: str, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(world)
+    files = {"occurrences.file": "one.csv", "layers.files": ["w/layers"], "output.folder": f"out/{name}"}
+    options = files | cases.LEAN | cases.CASES[name]
+    run(make_options({key: value for key, value in options.items() if value is not None}), command="sdm fit")
+    numbers = digest.folder_digest(world / "out" / name)
+    if RENEW:
+        KEPT[name] = numbers
+        NUMBERS.write_text(json.dumps(KEPT, indent=0, sort_keys=True) + "\n")
+        return
+    assert sorted(numbers) == sorted(KEPT[name])
+    changed = [key for key, value in numbers.items() if value != pytest.approx(KEPT[name][key], rel=1e-5, abs=1e-5)]
+    assert not changed, f"numbers of {name} have changed in {', '.join(changed)}: if that is meant, see the module"
