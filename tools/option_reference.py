@@ -51,13 +51,13 @@ options have `--help-all`.
 RUN_FILES = """## Run files
 
 A run file is YAML with a section for each group of options, as in this example. An option that can be repeated in the
-terminal is a list; an option with *on/off* is `true` or `false`. Relative paths start at the folder of the run file. An
-option in the terminal replaces that of the file. `sdm init` writes a file with every option, its default and meaning.
+terminal is a list; an option with *on/off* is `true` or `false`. Options of the whole run have no section. Relative
+paths start at the folder of the run file. An option in the terminal replaces its value in the file. `sdm init` writes a file with every option, its default and meaning.
 
 ```yaml
-seed: 1                      # options of the whole run have no section
+seed: 1
 occurrences:
-  file: occurrences.csv      # relative to the folder of the run file
+  file: occurrences.csv
   species: [Virtualis montanus, Virtualis aridus]
 layers:
   files: [layers, more/soil.tif]
@@ -67,7 +67,7 @@ fit: {features: lqh, multiplier: 2}
 test: {folds: 5, split: block, block_size: 100}
 predict: {threshold: maxsss}
 project:
-  scenarios: {warm: warmer}  # a name and its layers; or a pattern: future/{gcm}_{ssp}/
+  scenarios: {warm: warmer}  # or a pattern: future/{gcm}_{ssp}/
 output: {folder: results, figures: [png]}
 ```
 

@@ -81,8 +81,9 @@ def test_the_study_shows_what_it_says(study) -> None:
 
 
 def patterns(section: str) -> list[re.Pattern[str]]:
-    """What the first column of the tables of a section names, as patterns of names."""
+    """What the first column of the tables of a section names, or the lists before their colons, as patterns."""
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    rows += [line.partition(": ")[0] for line in section.splitlines() if line.startswith("- `")]
     words = [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
     return [re.compile(re.sub(r"<\w+>", ".+", re.escape(word))) for word in words]
 
