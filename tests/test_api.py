@@ -1,12 +1,18 @@
 """The library as a stranger uses it: the notebooks of the documentation, and one script, from start to end."""
 
 import json
+import re
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from documents.inventory import OUTPUT
 
-NOTEBOOKS = ROOT / "docs" / "notebooks"
+from tools.notebook_page import NOTEBOOKS, run_cell
+
+FOLDER, TUTORIALS = ROOT / "docs" / "notebooks", ROOT / "docs" / "tutorials"
+NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
 @pytest.fixture
@@ -20,14 +26,33 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def execute(path: Path) -> dict[str, object]:
-    """Run the code of a notebook from start to end; return the names that it defined."""
+    """Run the code of a notebook from start to end, and compare what it prints with its page; return its names."""
+    shown = iter(OUTPUT.findall((TUTORIALS / f"{NOTEBOOKS[path.stem]}.md").read_text(encoding="utf-8")))
     tree = json.loads(path.read_text(encoding="utf-8"))
     names: dict[str, object] = {"__name__": "__main__"}
     for number, cell in enumerate(tree["cells"], start=1):
         assert cell.get("outputs", []) == [], "notebooks are kept without outputs"
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), f"{path.name}, cell {number}", "exec"), names)  # noqa: S102
+        if cell["cell_type"] == "code" and (printed := run_cell("".join(cell["source"]), names)):
+            differ = differences(next(shown), f"```text\n{printed}\n```")
+            assert not differ, f"{path.name}, cell {number}: {differ}; `python -m tools.notebook_page` writes the page"
     return names
+
+
+def differences(page: str, printed: str) -> list[str]:
+    """Words of an output that a page has otherwise: texts that differ, and numbers that differ by more than 2 %."""
+    pairs = list(zip_longest(page.replace("\\", "/").split(), printed.replace("\\", "/").split(), fillvalue=""))
+    return [f"{ours} is not {theirs}" for ours, theirs in pairs if not alike(ours, theirs)]
+
+
+def alike(ours: str, theirs: str) -> bool:
+    """Whether two words are equal up to last digits of numbers; identities and numbers below 1e-6 may be any."""
+    if re.fullmatch("[0-9a-f]{16}", ours) and re.fullmatch("[0-9a-f]{16}", theirs):
+        return True
+    if NUMBER.sub("#", ours) != NUMBER.sub("#", theirs):
+        return False
+    pairs = zip(NUMBER.findall(ours), NUMBER.findall(theirs), strict=True)
+    return all(max(map(abs, map(float, pair))) < 1e-6 or float(pair[0]) == pytest.approx(float(pair[1]), rel=0.02)
+               for pair in pairs)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -39,14 +64,14 @@ def _closed_figures():
 
 
 def test_a_first_model(place: Path) -> None:
-    names = execute(NOTEBOOKS / "first_model.ipynb")
+    names = execute(FOLDER / "first_model.ipynb")
     assert (place / "first_model" / "Virtualis_montanus.html").is_file()
     assert names["survey"].numbers["auc"] > 0.9, "the truth is known, and found"
 
 
 @pytest.mark.thorough
 def test_from_points_and_xarray_to_a_figure(place: Path) -> None:
-    names = execute(NOTEBOOKS / "published_figure.ipynb")
+    names = execute(FOLDER / "published_figure.ipynb")
     assert (place / "figure_1.pdf").stat().st_size > 10_000
     assert (place / "published" / "inputs" / "layers" / "dryness.tif").is_file()
     assert names["run"].map.shape == names["layers"]["dryness"].shape
@@ -54,7 +79,7 @@ def test_from_points_and_xarray_to_a_figure(place: Path) -> None:
 
 @pytest.mark.thorough
 def test_a_random_forest_under_the_same_folds(place: Path) -> None:
-    names = execute(NOTEBOOKS / "scikit_learn.ipynb")
+    names = execute(FOLDER / "scikit_learn.ipynb")
     mean = names["scores"].mean()
     assert mean["maxent", "blocks"] > 0.7
     assert mean["random forest", "blocks"] > 0.7

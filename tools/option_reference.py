@@ -52,7 +52,8 @@ RUN_FILES = """## Run files
 
 A run file is YAML with a section for each group of options, as in this example. An option that can be repeated in the
 terminal is a list; an option with *on/off* is `true` or `false`. Options of the whole run have no section. Relative
-paths start at the folder of the run file. An option in the terminal replaces its value in the file. `sdm init` writes a file with every option, its default and meaning.
+paths start at the folder of the run file. An option in the terminal replaces its value in the file. `sdm init` writes a
+file with every option, its default and its meaning.
 
 ```yaml
 seed: 1

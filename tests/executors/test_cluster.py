@@ -21,7 +21,7 @@ from distributed import Client
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, DataError, MissingPackageError, OptionError, SchedulerLost
 from sdm.executors import cluster as cluster_room
-from sdm.executors.opening import Here, workers
+from sdm.executors.opening import SerialExecutor, workers
 from sdm.options.writing import ClusterOptions
 
 
@@ -42,7 +42,7 @@ def executor(standing: Machines) -> Iterator[Executor]:
 @pytest.mark.thorough
 def test_results_are_those_of_this_process(executor: Executor) -> None:
     jobs = [(k,) for k in range(30)]
-    assert run_all(square, jobs, executor) == run_all(square, jobs, Here())
+    assert run_all(square, jobs, executor) == run_all(square, jobs, SerialExecutor())
     assert executor.submit(process_id).result() != os.getpid()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from documents.inventory import PAGES, WORDS, pattern_of_text
 from projection.futures import numbers, project
 from sklearn.metrics import cohen_kappa_score
 from terminal import read, succeed
@@ -13,6 +14,7 @@ from sdm.simulate.niche import VirtualSpecies
 from sdm.simulate.world import read_truth, simulate
 
 SEEDS = (1, 2, 3)
+RECORDS = 200
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> list[Compared]:
     out = []
     for seed in SEEDS:
         folder = tmp_path_factory.mktemp(f"truth {seed}")
-        simulate(folder / "world", size=72, layers=5, species=3, records=200, sites=10, seed=seed, warming=2)
+        simulate(folder / "world", size=72, layers=5, species=3, records=RECORDS, sites=10, seed=seed, warming=2)
         layers = folder / "world" / "layers"
         words = ("--categorical", "landcover", "--fc", "lqh", "--no-curves", "--no-map", "--no-report")
         succeed("fit", folder / "world" / "occurrences.csv", layers, *words, "-o", folder / "fit")
@@ -121,3 +123,22 @@ def test_the_net_change_has_the_true_size(compared: list[Compared]) -> None:
     errors = [abs(one.net - one.true_net) for one in compared]
     assert np.mean(errors) < 0.5 * np.mean([abs(one.true_net) for one in compared])
     assert sum(np.sign(one.net) == np.sign(one.true_net) for one in compared) >= 8
+
+
+@pytest.mark.thorough
+def test_the_page_has_these_measures(compared: list[Compared]) -> None:
+    """The table of how-to/scenarios.md, with a unit of the last digit for other processors."""
+    kappas, none = [one.kappa for one in compared], [one.constant_kappa for one in compared]
+    found = [100 * (one.codes == one.true_codes)[np.isin(one.true_codes, (2, 3))].mean() for one in compared]
+    net = [np.mean([abs(one.net - one.true_net) for one in compared]), np.mean([abs(one.true_net) for one in compared])]
+    rows = {
+        "| # (#–#) | # (#–#) |": [f(each) for each in (kappas, none) for f in (np.mean, min, max)],
+        "| #–# % | 0 |": [min(found), max(found)],
+        "mean | # | # |": net,
+    }
+    page = PAGES["scenarios"].read_text(encoding="utf-8")
+    for text, values in rows.items():
+        for shown, value in zip(pattern_of_text(text).search(page).groups(), values, strict=True):
+            assert abs(float(shown) - value) <= 1.5 * 10.0 ** -len(shown.partition(".")[2]), (text, shown, value)
+    sizes = f"{WORDS[len(compared)].title()} virtual species in {WORDS[len(SEEDS)]} simulated regions"
+    assert pattern_of_text(f"{sizes}, with {RECORDS} records").search(page)

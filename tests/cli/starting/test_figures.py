@@ -1,43 +1,18 @@
 """Figures on pages are the stored results of the benchmarks, rounded."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
-from documents.commands import ROOT, page_of
+from documents.commands import page_of
+from documents.stored import nceas, stored
 from documents.tables import disagreements, table_of
-
-RESULTS = ROOT / "benchmarks" / "results"
-
-
-def stored(name: str) -> Any:
-    """The results of a benchmark."""
-    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def nceas() -> pd.DataFrame:
-    """AUC, COR and log loss of every setting of the NCEAS benchmark: means over species, and AUC per region."""
-    table = pd.read_csv(RESULTS / "nceas.csv")
-    regions = table.pivot_table(index="setting", columns="region", values="auc")
-    return table.groupby("setting")[["auc", "cor", "log_loss"]].mean().join(regions)
 
 
 def bias() -> list[list[float]]:
     first, *rows = stored("bias")["virtual species"]
     return [[first["correlation"]], *([row[key] for key in ("correlation", "gain", "species better")] for row in rows)]
-
-
-def patterns() -> list[list[float]]:
-    methods = ("uniform", "kernel density", "structural, trees and monomials", "structural, default",
-               "L1, feature classes and relu:500", "L1, feature classes")  # fmt: skip
-    kinds = [{row["method"]: row for row in stored("patterns")[kind]["rows"]} for kind in ("city", "road")]
-    return [
-        [float(np.mean(rows[method][key])) for rows in kinds for key in ("log loss", "KL to the truth")]
-        for method in methods
-    ]
 
 
 def classes() -> list[list[float]]:
@@ -74,7 +49,6 @@ def accuracy() -> list[list[float]]:
 
 TABLES: list[tuple[str, str, int, Callable[[], list[list[float]]]]] = [
     ("bias", "correction", 3, bias),
-    ("patterns", "method", 4, patterns),
     ("classes", "model", 2, classes),
     ("joint_models", "data (sites × species)", 7, communities),
     ("structural", "method", 3, structural),
@@ -95,26 +69,13 @@ def test_a_table_has_the_stored_figures(topic: str, heading: str, columns: int, 
 def sentences() -> list[tuple[str, str]]:
     """Sentences of pages with figures of stored results, and the pages."""
     means = nceas()["auc"]
-    records = stored("records")["records"]
-    whole = next(row for row in records if (row["rows"], row["filters"]) == (2_000_000, "none"))
-    rows = stored("survey")["rows"][-1]
-    axes = {(row["species"], row["sites"], row["features"], row["strength"]): row for row in stored("axes")["rows"]}
-    small, chosen, large = (
-        axes[key] for key in ((50, 5000, 399, 1.4), (50, 5000, 399, "auto"), (1000, 20_000, 399, 1.4))
-    )
     search = stored("structural")["search"]["rows"]
     path = stored("path")["general path"]
-    scenarios = stored("projection")["rows"][-1]
     return [
-        ("preparing", f"are read and cleaned in {whole['read and cleaned, s']:.0f} seconds"),
-        ("classify", f"was {rows['default']:.3f} nats per site, with {rows['constant']:.3f} for the null model"),
-        ("shared", f"take {small['seconds']:.0f} seconds with a given strength and {chosen['seconds']:.0f} seconds"),
-        ("shared", f"take {large['seconds']:.0f} seconds and {large['GB']:.1f} GB"),
         ("shared_axes", f"rises from {means['target']:.4f} for single species to {means['shared']:.4f}"),
         ("shared_axes", f"{means['best_shared']:.4f} with `--preset best`, and {means['best_place']:.4f} with"),
         ("structural", f"found the best one in {100 * search[1]['optimal']:.1f} %"),
         ("path", f"model with {path['features']:,} features took {path['fits']} fits"),
-        ("scenarios", f"{scenarios['scenarios']} scenarios of 2 million cells with all maps take 19 seconds"),
     ]
 
 

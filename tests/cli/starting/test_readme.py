@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from documents.commands import ROOT, blocks, small_pictures
 from terminal import files, succeed
 
 import sdm
-from sdm.java.flags import ACTS, FLAGS
 from sdm.simulate.world import simulate
 from tools import front_page
 from tools.docs_figures import DRAWN, PICTURES
@@ -68,30 +66,6 @@ def peers() -> list[dict[str, Any]]:
     return rows
 
 
-def test_the_times_of_other_programs_are_the_stored_ones() -> None:
-    """The chart, its alternative text, the reasons and the table have the figures of one file."""
-    text = README.read_text(encoding="utf-8")
-    shown = [row["seconds"] for row in peers() if row["shown"]]
-    assert f"from {min(shown):.1f} seconds" in text
-    assert f"to {max(shown):.1f} seconds" in text
-    times = {(row["program"], row["job"]): f"{row['seconds']:.1f}" for row in peers()}
-    java = times["Java Maxent", "map, importance, report"]
-    whole = times["sdm", "map, curves, importance, report"]
-    row = next(line for line in text.splitlines() if line.startswith("|Bradypus"))
-    assert row.split("|")[2:-1] == [
-        java,
-        times["maxnet", "map only, lqph"],
-        times["elapid", "map only, defaults (10 hinge knots)"],
-        "–",
-        "–",
-        whole,
-    ]
-    assert f"take {whole} s; Java Maxent takes {java} s" in text
-    limited, converged = (row["regularised_gain"] for row in json.loads(PEERS.read_text(encoding="utf-8"))["fit"])
-    assert f"stopped {converged - limited:.3f} nats below its own optimum" in text
-    assert all(f"{row['megabytes']} MB" in text for row in peers() if f"{row['seconds']:.1f}" in (java, whole))
-
-
 def test_the_chart_starts_at_zero_and_shows_every_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = []
     monkeypatch.setattr(front_page, "save", lambda figure, picture: drawn.append(figure))
@@ -110,16 +84,3 @@ def test_the_badges_state_what_the_project_states(tmp_path: Path) -> None:
     text = (PICTURES / "badge_python.svg").read_text(encoding="utf-8")
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     assert f"Python: {' | '.join(re.findall(r'Python :: (3[.][0-9]+)', project))}" in text
-
-
-def test_the_accuracy_is_the_measured_one() -> None:
-    """Mean AUC over the species of the NCEAS benchmark."""
-    table = pd.read_csv(ROOT / "benchmarks" / "results" / "nceas.csv", usecols=["setting", "auc"])
-    means = table.groupby("setting")["auc"].mean()
-    sentence = f"{means['default']:.3f} by default, {means['best_shared']:.3f} with `--preset best`"
-    assert sentence in README.read_text(encoding="utf-8")
-
-
-def test_the_flags_of_maxent_are_counted() -> None:
-    unused = [flag for flag in FLAGS.values() if flag.does != ACTS]
-    assert f"all {len(FLAGS)} flags of maxent.jar ({len(unused)} have no effect)" in README.read_text(encoding="utf-8")

@@ -189,6 +189,15 @@ CASES: dict[str, dict[str, Any]] = {
         "predict.threshold": "maxsss",
         "output.report": True,
     },
+    "ensemble": {
+        "occurrences.file": "w/occurrences.csv",
+        "background.kind": "target-group",
+        "background.points": None,
+        "fit.model": "ensemble",
+        "fit.features": "l",
+        "fit.strength": 1.0,
+        "fit.spatial": True,
+    },
     "several": {
         "occurrences.file": "w/occurrences.csv",
         "occurrences.species": ["Virtualis montanus", "Virtualis aridus"],
@@ -229,3 +238,48 @@ CASES: dict[str, dict[str, Any]] = {
     "community_l1": {**JOINT, "joint.learner": "crf-l1", "joint.cost": 1.0, "joint.graph": "chain", "test.percent": 30},
     "community_m3n": {**JOINT, "joint.learner": "m3n", "joint.cost": 1.0, "joint.graph": "none"},
 }
+
+QUIET = "--categorical landcover --no-report --no-map-picture --no-curves --no-importance --dpi 50"
+FIT = f"--features lq --background-points 300 {QUIET}"
+MODELS = {
+    "species": f"fit one.csv w/layers {FIT} --threshold maxsss -o made/species",
+    "classes": "classify plots.csv w/layers --class-column habitat --features l --multiplier 1 --regularization l2"
+    f" {QUIET} -o made/classes",
+    "community": "joint w/presence_absence.csv w/layers --features l --cost 1 --categorical landcover --no-report"
+    " --dpi 50 -o made/community",
+}
+"""Models that the commands use."""
+SP, CL, JO = "made/species/Virtualis_montanus.npz", "made/classes/habitat.npz", "made/community/joint.npz"
+COMMANDS = {
+    "tune": f"tune one.csv w/layers {FIT} --feature-sets l,lq --multipliers 0.5,2 --folds 3 --choose-rule one_se"
+    " --entropies 1,1.5 -o out/tune",
+    "path": f"path one.csv w/layers {FIT} --folds 3 --smallest 0.5 --epsilon 0.05 -o out/path",
+    "learning": "curve learning one.csv w/layers --sets l:0.1,lq:0.2 --sizes 15,30 --partitions 3 --held-out 25"
+    " --categorical landcover --background-points 200 --dpi 50 -o out/learning",
+    "variables": "variables one.csv w/layers --categorical landcover --drop-correlated 0.6 --background-points 300"
+    " -o out/variables",
+    "evaluate": f"evaluate {SP} --presences w/presence_absence.csv --species 'Virtualis montanus'"
+    " --layers w/layers --json",
+    "evaluate_background": f"evaluate {SP} --presences test.csv --background 100 --layers w/layers --seed 3 --json",
+    "evaluate_truth": f"evaluate {SP} --presences test.csv --layers w/layers"
+    " --truth w/truth/Virtualis_montanus.tif --json",
+    "evaluate_classes": f"evaluate {CL} --sites plots.csv --class-column habitat --layers w/layers --json",
+    "evaluate_community": f"evaluate {JO} --sites w/presence_absence.csv --layers w/layers --json",
+    "predict": f"predict {SP} w/warmer --novelty mess,exdet,mop,clamping --scale logistic --threshold 10p"
+    " -o out/predict/map.tif",
+    "predict_points": f"predict {SP} one.csv --layers w/warmer --extrapolation free -o out/predict_points/table.csv",
+    "predict_classes": f"predict {CL} w/warmer -o out/predict_classes/map.tif",
+    "predict_community": f"predict {JO} w/warmer -o out/predict_community",
+    "project": f"project {SP} --scenarios w/warmer --reference w/layers --thresholds 10p,mtp --threshold 10p"
+    " --novelty mess,mop --dispersal none --dpi 50 -o out/project",
+    "convert": f"convert {SP} out/convert/model.lambdas",
+    "java": "maxent samplesfile=test.csv environmentallayers=w/layers outputdirectory=out/java togglelayertype=land"
+    " autorun nowarnings replicates=2 replicatetype=subsample randomtestpoints=25 linear quadratic nohinge noproduct"
+    " nothreshold noautofeature maximumbackground=200 applythresholdrule='Equal training sensitivity and specificity'"
+    " pictures=false visible=false randomseed=false outputformat=logistic jackknife betamultiplier=1.5",
+    "simulate": "simulate out/simulate --size 32 --layers 5 --species 10 --records 10-30 --sites 40 --noise 1 --bias"
+    " --interaction --warming 3 --seed 7",
+    "simulate_axes": "simulate out/simulate_axes --size 32 --layers 6 --species 3 --records 20 --sites 20"
+    " --shared-axes 2 --seed 8",
+}
+"""Commands by the name of the folder of their results; those without one are compared by what they print."""

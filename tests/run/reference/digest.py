@@ -16,6 +16,15 @@ PASSING = {"time", "seconds", "version", "versions", "date", "command", "created
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
+def tree_digest(tree: Any) -> dict[str, float]:
+    """Return the figures of an answer in JSON."""
+    parts: dict[str, list[float]] = {}
+    for key, value in _leaves(tree, ()):
+        if not PASSING & set(key):
+            parts.setdefault("/".join(key[:2]), []).append(value)
+    return {key: _figure(values) for key, values in parts.items()}
+
+
 def folder_digest(folder: Path) -> dict[str, float]:
     """Return the figures of all files of a folder."""
     out: dict[str, float] = {}

@@ -4,13 +4,16 @@ Other tests compare numbers with their definitions. These notice that a number, 
 that few people use, has changed. To renew the numbers after an intended change: SDM_RENEW_RUNS=1 pytest this_file
 """
 
+import contextlib
 import importlib.util
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from terminal import succeed
 
 from sdm.options.reading import make_options
 from sdm.run.run import run
@@ -44,7 +47,30 @@ def test_a_run_gives_the_numbers_that_it_gave(name: str, world: Path, monkeypatc
     files = {"occurrences.file": "one.csv", "layers.files": ["w/layers"], "output.folder": f"out/{name}"}
     options = files | cases.LEAN | cases.CASES[name]
     run(make_options({key: value for key, value in options.items() if value is not None}), command="sdm fit")
-    numbers = digest.folder_digest(world / "out" / name)
+    compare(name, digest.folder_digest(world / "out" / name))
+
+
+@pytest.fixture(scope="module")
+def models(world: Path) -> Path:
+    """The world with a model of each kind."""
+    with contextlib.chdir(world):
+        for words in cases.MODELS.values():
+            succeed(*shlex.split(words))
+    return world
+
+
+@pytest.mark.parametrize("name", cases.COMMANDS)
+def test_a_command_gives_the_numbers_that_it_gave(name: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(models)
+    words, folder = shlex.split(cases.COMMANDS[name]), models / "out" / name
+    if f"out/{name}/" in cases.COMMANDS[name] or words[0] == "maxent":
+        folder.mkdir(parents=True)
+    output = succeed(*words).stdout
+    compare(name, digest.folder_digest(folder) if folder.exists() else digest.tree_digest(json.loads(output)))
+
+
+def compare(name: str, numbers: dict[str, float]) -> None:
+    """Compare figures with the stored ones, or store them."""
     if RENEW:
         KEPT[name] = numbers
         NUMBERS.write_text(json.dumps(KEPT, indent=0, sort_keys=True) + "\n")
