@@ -191,11 +191,11 @@ class TestOptions(Section):
         "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
     ] = option(
         "random",
-        "Division of the records into folds: random, leave-one-out, block, equal-blocks, checkerboard, buffer, "
-        "environment or own. With leave-one-out, each record is a fold. With block, folds consist of squares. With "
-        "equal-blocks, four blocks have equal counts. With checkerboard, folds alternate in squares. With buffer, each "
-        "record is a fold, and records around it are not used for training. With environment, folds are clusters in "
-        "the environment. With own, --fold-column contains the folds.",
+        "Division of the records into folds: random, block, buffer, environment, and others. With leave-one-out, each "
+        "record is a fold. With block, folds consist of squares. With equal-blocks, four blocks have equal counts. "
+        "With checkerboard, folds alternate in squares. With buffer, each record is a fold, and records around it are "
+        "not used for training. With environment, folds are clusters in the environment. With own, --fold-column "
+        "contains the folds.",
     )
     validation_background: Literal["full", "partition"] = option(
         "full", "Background for the validation of a fold: all of it, or its part in the area of the fold."
