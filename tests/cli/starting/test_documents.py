@@ -53,7 +53,7 @@ def test_the_tutorial_says_what_a_newcomer_sees(tutorial) -> None:
     numbers = re.compile(r"\d[\d.,e+-]*")
     shown = [line for line in blocks(page_of("first_model"), "text") if line.startswith(("Virtualis", "  "))]
     printed = {numbers.sub("#", line): line for line in fitted.splitlines()}
-    assert len(shown) == 6
+    assert len(shown) == 7
     for line in shown:
         assert numbers.sub("#", line) in printed
         for ours, theirs in zip(numbers.findall(line), numbers.findall(printed[numbers.sub("#", line)]), strict=True):
