@@ -52,8 +52,10 @@ def landscape(tmp_path_factory: pytest.TempPathFactory) -> Path:
                      ("effort.tif", "effort.tif")):  # fmt: skip
         (folder / new).parent.mkdir(exist_ok=True)
         (shutil.copytree if (folder / "world" / old).is_dir() else shutil.copy)(folder / "world" / old, folder / new)
-    for name, source in (("heat", "temperature"), ("rain", "precipitation")):
-        shutil.copy(folder / "layers" / f"{source}.tif", folder / "world" / f"{name}.tif")
+    for layers in ("layers", "future_layers"):
+        (folder / "joint" / layers).mkdir(parents=True)
+        for name, source in (("heat", "temperature"), ("rain", "precipitation")):
+            shutil.copy(folder / layers / f"{source}.tif", folder / "joint" / layers / f"{name}.tif")
     records, survey = (pd.read_csv(folder / "world" / f"{name}.csv") for name in ("occurrences", "presence_absence"))
     names = records["species"].unique()
     first = records[records["species"] == names[0]]
@@ -88,7 +90,6 @@ def tables(folder: Path, wide: pd.DataFrame) -> None:
         "edges": pd.DataFrame({"species": ["sp_1", "sp_2"], "other": ["sp_2", "sp_3"]}),
         "traits": pd.DataFrame({"species": [f"sp_{k}" for k in range(1, 7)], "size": range(6)}),
     }  # fmt: skip
-    (folder / "joint" / "layers").mkdir(parents=True)
     for name, table in files.items():
         table.to_csv(folder / f"{name}.csv", index=False)
 
