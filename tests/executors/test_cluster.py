@@ -108,7 +108,7 @@ def test_all_workers_are_asked_whether_they_can_do_the_work(executor: Executor, 
             r"^worker tcp://127\.0\.0\.1:\d+ on \S+ has sdm 0\.0\.1, and this machine sdm [\d.]+: install the same",
         ),
         ("none", r"^worker tcp://127\.0\.0\.1:\d+ cannot do the work \(.*ModuleNotFoundError.*install sdm [\d.]+ and"),
-        ("blind", r"^worker tcp://127\.0\.0\.1:\d+ on \S+ does not see the files of .*under the same path$"),
+        ("blind", r"^worker tcp://127\.0\.0\.1:\d+ on \S+ does not see the files of .*: use a folder that all"),
     ],
 )
 def test_a_worker_that_cannot_do_the_work_is_named(tmp_path: Path, fault: str, sentence: str, capfd) -> None:

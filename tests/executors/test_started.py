@@ -74,7 +74,7 @@ def test_jobs_of_slurm_do_the_work_and_are_cancelled(slurm: Path, capfd) -> None
 @pytest.mark.thorough
 def test_a_job_that_slurm_refuses_is_a_sentence(slurm: Path, capfd) -> None:
     (slurm / "refuse").touch()
-    said = "^--cluster slurm: SLURM did not take the job: sbatch: error: .* Invalid partition name specified$"
+    said = "^--cluster slurm: SLURM refused the job: sbatch: error: .* Invalid partition name specified$"
     with pytest.raises(ClusterError, match=said), workers(on_cluster("slurm", memory="1GB", interface="lo")):
         pass
     assert capfd.readouterr().err == ""
