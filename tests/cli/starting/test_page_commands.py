@@ -30,7 +30,6 @@ ELSEWHERE = {
 """Parts of commands that need other machines or other files, and where such runs are tested."""
 PAGES_WITH_COMMANDS = ("coming_from", "figures", "joint")
 """Pages whose commands are run; those of the other pages are parsed."""
-]
 FIRST = {
     "scenarios": ["fit owl.csv layers/ --folds 2 --uncertainty -o results"],
     "methods_section": ["fit records.csv layers/ -o final"],
