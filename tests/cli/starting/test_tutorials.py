@@ -55,7 +55,7 @@ def test_the_first_model_is_as_good_as_the_page_states(tutorial) -> None:
     pairs = [value for pair in zip(smooth, (auc, boyce, omission), strict=True) for value in pair]
     assert all(near(each, value) for each, value in zip(found.groups(), pairs, strict=True))
     warmer = pd.read_csv(tutorial.folder / "future" / "scenarios.csv").query("scenario == 'warmer'")
-    change = warmer.query("measure == 'change' and unit == '%'")["value"].iloc[0]
+    change = warmer.query("measure == 'net' and unit == 'percent'")["value"].iloc[0]
     assert -25 < change < -15, "the page: about a fifth"
 
 
