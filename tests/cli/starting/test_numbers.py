@@ -128,7 +128,7 @@ RUNS: list[tuple[str, str, str, Callable[[Any], Sequence[float]]]] = [
     ("climates", "future", "decreases by # % in 2050 and by less than # % in 2080",
      lambda done: [less_gain(done, "2050"), np.ceil(less_gain(done, "2080"))]),
     ("climates", "future", "shrinks by # % (2050) and # % (2080)",
-     lambda done: [-of_change(done.folder / "climates", title, "change", "%") for title in ("2050", "2080")]),
+     lambda done: [-of_change(done.folder / "climates", title, "net", "percent") for title in ("2050", "2080")]),
     ("climates", "future", "no, # km²",
      lambda done: [of_change(done.folder / "climates", "2080", "suitable area outside the training range")]),
     ("study", "study", "(# km, chosen by `auto`)",
