@@ -74,7 +74,8 @@ class Machines:
                 [sys.executable, "-m", f"distributed.cli.dask_{part}", "--scheduler-file", str(self.file), *options],
                 stdout=self.log,
                 stderr=self.log,
-                env={**os.environ, "PYTHONPATH": paths, "SDM_TEST_FAULT": fault},
+                # one thread of linear algebra, as the nannies of Dask set it
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": paths, "SDM_TEST_FAULT": fault},
             )
         )
         return self.processes[-1]
