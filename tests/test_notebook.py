@@ -35,5 +35,7 @@ def test_tables_escape_text_and_leave_out_what_is_missing() -> None:
     assert "&lt;n&gt;" in rows
     assert "&lt;x&gt;" in rows
     assert "<u>link</u>" in rows
-    right = [part.partition("</td>")[0].rpartition(">")[2] for part in rows.split("<td ") if "text-align: right" in part]
+    right = [
+        part.partition("</td>")[0].rpartition(">")[2] for part in rows.split("<td ") if "text-align: right" in part
+    ]
     assert right == ["1,234"], "numbers stand right, yes and no do not"
