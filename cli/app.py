@@ -112,8 +112,8 @@ def whole_app() -> Commands:
     return group
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"sdm {__version__}")
         raise typer.Exit
 
@@ -133,7 +133,7 @@ def run_app() -> int:
     try:
         return int(app(prog_name="sdm", standalone_mode=False) or 0)
     except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # the end of typer after it
+        if isinstance(stop.__context__, BrokenPipeError):  # typer has ended after it
             raise stop.__context__ from None
         raise
     except Exception as error:

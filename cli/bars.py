@@ -9,7 +9,7 @@ from sdm.progress.stages import SHORT, Stage, Stages
 from sdm_cli.plain import plain
 
 MOST = 6  # rows
-WIDTH = 30  # of a bar
+WIDTH = 30  # columns of a bar
 
 
 class Bars:
@@ -19,7 +19,7 @@ class Bars:
         self.stages, self.terminal = stages, terminal
 
     def table(self) -> Table:
-        """Return the table of now. Without a stage that is long enough, one row shows that work continues."""
+        """Return the current table. Without a sufficiently long stage, one row shows that work continues."""
         now = self.stages.clock()
         shown = [one for one in self.stages.active() if one.upper or one.seconds(now) >= SHORT]
         out = Table.grid(padding=(0, 2), pad_edge=False)
@@ -33,8 +33,8 @@ class Bars:
         return out
 
     def _row(self, stage: Stage, now: float) -> tuple[Text | ProgressBar, ...]:
-        pace, left = stage.pace(now)
-        words = (Text(word) for word in (stage.count, pace, left))
+        pace, rest = stage.pace(now)
+        words = (Text(word) for word in (stage.count, pace, rest))
         return Text(plain(stage.name)), self._bar(stage if stage.counts else None, now), *words
 
     def _bar(self, stage: Stage | None, now: float) -> ProgressBar:

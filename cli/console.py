@@ -1,4 +1,4 @@
-"""What every command shares: messages, progress, errors in one line, exit codes."""
+"""Messages, progress, errors in one line and exit codes of every command."""
 
 import io
 import logging
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from sdm.types import Progress
 
 LOG_EVERY, JOB_EVERY = 10.0, 30.0
-"""Seconds between two lines about one stage: in a log, and in the output of a job that has no terminal."""
+"""Seconds between two lines about one stage: in a log, and in the output of a job without a terminal."""
 
 LONGEST = 2_000
-"""Characters of an error that are printed; JSON has all of them."""
+"""Characters of an error that are printed; JSON has the complete text."""
 
 
 class Console:
-    """Where a command speaks: results to standard output (one JSON object if `as_json`), all else to standard error."""
+    """Output of a command: results to standard output (one JSON object if `as_json`), messages to standard error."""
 
     def __init__(
         self,
@@ -46,12 +46,12 @@ class Console:
         debug: bool = False,
         log_file: Path | None = None,
     ) -> None:
-        for stream in (sys.stdout, sys.stderr):  # a species' name may have letters that a terminal has not
+        for stream in (sys.stdout, sys.stderr):  # names may have letters that the terminal's encoding lacks
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         self.command, self.quiet, self.verbose, self.as_json, self.debug = command, quiet, verbose, as_json, debug
         self.log_path, self.file = log_file, None  # type: Path | None, LogFile | None
-        self.reworded: Callable[[str], str] = str  # messages, with options as they were typed
+        self.reworded: Callable[[str], str] = str  # replaces options in messages by the flags that were typed
         self.handler = _Lines()
         self.handler.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
         self.log = logging.getLogger("sdm")
@@ -60,7 +60,7 @@ class Console:
         _jit.when_compiling[:] = [self._compiling]
 
     def _compiling(self) -> None:
-        """Say what takes a while at the first run on a machine: to whoever watches a terminal, or wants to know."""
+        """Report the compilation in the first run on a machine, on a terminal or with --verbose."""
         level = logging.INFO if sys.stderr is not None and sys.stderr.isatty() else logging.DEBUG
         self.log.log(level, "first run on this machine: compiling, once, for some seconds")
 
@@ -92,7 +92,7 @@ class Console:
             self.log.warning("warning: %s", self.reworded(text))
 
     def answer(self, **answer: Any) -> None:
-        """Print the machine-readable result, if it was asked for; its fields are those of `sdm.run.outcome`."""
+        """Print the machine-readable result with --json; its fields are defined in `sdm.run.outcome`."""
         if self.as_json:
             from sdm.run.outcome import Outcome
 
@@ -100,9 +100,9 @@ class Console:
 
     @contextmanager
     def progress(self, output: str | Path | None = None) -> "Iterator[Progress | None]":
-        """Give a function that says how far work is: bars on a terminal, lines in a log and in the output of a job.
+        """Yield a progress function: bars on a terminal, lines in a log and in the output of a job.
 
-        None where nobody is told. `output` is where results go: a log in there is refused.
+        Yield None if progress is not shown. `output` is the folder of results: a log in it is refused.
         """
         if self.file is not None and output is not None:
             self.file.refuse_inside(Path(output))
@@ -120,7 +120,7 @@ class Console:
             yield stages
 
     def _watched(self, stages: Stages, shown: ExitStack) -> bool:
-        """Show bars on a terminal, if there is one that can."""
+        """Show bars, and return True, if there is a terminal that supports them."""
         if self.as_json or sys.stderr is None or not sys.stderr.isatty():
             return False
         from rich.console import Console as Terminal
@@ -145,17 +145,19 @@ class Console:
         return True
 
     def began(self, stage: Stage) -> None:
-        """Hear that a stage begins."""
+        """Do nothing at the start of a stage."""
 
     def ended(self, stage: Stage) -> None:
-        """Say that a stage is done; of one of several models, only if it took a while."""
-        if not stage.inner or stage.seconds(stage.told) >= SHORT:
-            self.log.debug("%s", stage.line(stage.told))
+        """Log the end of a stage; if it is one of several models, only if it took long."""
+        if not stage.inner or stage.seconds(stage.updated) >= SHORT:
+            self.log.debug("%s", stage.line(stage.updated))
 
     @contextmanager
     def guard(self) -> Iterator[None]:
-        """Turn what goes wrong into a line and an exit code: 2 for options, 1 for the rest, 130 or 143 for signals. The
-        log is open meanwhile, and says how it ended."""
+        """Turn errors into a line and an exit code: 2 for options, 1 for others, 130 or 143 for signals.
+
+        The log is open in the block, and its last line is the result.
+        """
         code, began = 1, monotonic()
         try:
             with self._explained():
@@ -181,7 +183,7 @@ class Console:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except BrokenPipeError:  # whoever read our output, such as `head`, has seen enough
+        except BrokenPipeError:  # the reader of the output, such as `head`, has ended
             raise typer.Exit(CUT_OFF) from None
         except KeyboardInterrupt as interrupt:
             notes = getattr(interrupt, "__notes__", None) or ["nothing half-written was kept"]
@@ -198,7 +200,7 @@ class Console:
         if self.debug:
             self._last_word(traceback.format_exc().rstrip("\n"), hide_secrets)
         if self.as_json:
-            with suppress(OSError, OutputError):  # it may be the output that failed
+            with suppress(OSError, OutputError):  # the output itself may have failed
                 self.answer(error=message, code=code)
         shown = message if len(message) <= LONGEST else f"{message[:LONGEST]}… ({len(message):,} characters)"
         self._last_word(f"error: {' '.join(shown.split(chr(10)))} [{code}]")
@@ -211,17 +213,17 @@ class Console:
 
 
 class _Lines(logging.Handler):
-    """Prints messages to standard error, which is above the bars while there are some."""
+    """Print messages to standard error, above the bars."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print what was logged."""
+        """Print a record of the logger."""
         _print_aside(self.format(record))
 
 
 def _print_aside(text: str) -> None:
-    """Print a line beside the result, without anything that a terminal obeys."""
+    """Print a line to standard error, without control characters."""
     if sys.stderr is not None:
-        with suppress(OSError):  # as where nobody reads it any more
+        with suppress(OSError):  # standard error may be closed
             print(plain(text), file=sys.stderr, flush=True)
 
 
@@ -251,4 +253,4 @@ def _typed(word: str) -> str:
 def command_line() -> str:
     """Return the command as it was typed."""
     typed = shlex.join(["sdm", *(_typed(word) for word in sys.argv[1:])])
-    return typed.encode(errors="backslashreplace").decode()  # names of files need not be text
+    return typed.encode(errors="backslashreplace").decode()  # names of files may not be text

@@ -34,13 +34,13 @@ class PlainHelp:
     get_params: Any
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:
-        """Write the paragraphs of a help text. Indented ones are examples, which are never wrapped: they are copied."""
+        """Write the paragraphs of a help text. Indented ones are examples, which are not wrapped: users copy them."""
         formatter.write_paragraph()
         with formatter.indentation():
             formatter.write_text(re.sub(r"\n\n(?= )", "\n\n\b\n", inspect.cleandoc(self.help or "")))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options by topic. A short help has topics of its own, and first sentences."""
+        """Write arguments and options by topic. A short help has its own topics, and only first sentences."""
         short = (ctx.obj or {}).get("short", {})
         topics: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
@@ -59,7 +59,7 @@ class PlainCommand(PlainHelp, TyperCommand):
     """A command with plain help."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return the words of the line of usage, without braces around them."""
+        """Return the words of the usage line, without braces."""
         return [re.sub("[{}]", "", piece) for piece in super().collect_usage_pieces(ctx)]
 
 

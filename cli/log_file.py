@@ -42,7 +42,7 @@ class LogFile(logging.Handler):
             raise OptionError(f"--log-file {path} exists and is not a log of sdm: choose another name")
 
     def refuse_inside(self, output: Path) -> None:
-        """Raise OptionError if the log is in the folder of results, which is replaced as a whole."""
+        """Raise OptionError if the log is in the folder of results, which is replaced completely."""
         place, results = (Path(os.path.realpath(path)) for path in (self.path, output))
         if not place.is_relative_to(results):
             return

@@ -21,8 +21,8 @@ def look_up(name: str, glossary: Path) -> list[str]:
     others = [each for each in entries if each not in exact and key and any(f"_{key}" in f"_{one}" for one in each[0])]
     exact, others = (exact, others) if exact or len(others) > 1 else (others, [])
     wrapper = textwrap.TextWrapper(WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-    whole = [f"{title}\n{wrapper.fill(text)}\n" for _, title, text in exact]
-    return whole + [f"{title}: {first_sentence(text)}" for _, title, text in others]
+    complete = [f"{title}\n{wrapper.fill(text)}\n" for _, title, text in exact]
+    return complete + [f"{title}: {first_sentence(text)}" for _, title, text in others]
 
 
 def error_entry(code: str, page: Path) -> str:

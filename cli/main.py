@@ -19,7 +19,7 @@ def main() -> None:
     _on_ctrl_c(_leave)  # nothing is open yet
     _use_utf8()
     code = 1
-    gc.set_threshold(100_000, 20, 100)  # modules that are imported are no garbage: a fit is a tenth quicker
+    gc.set_threshold(100_000, 20, 100)  # imported modules are never garbage: a fit is a tenth faster
     # One thread of linear algebra, as in every worker: the last digits of results depend on the number of threads.
     for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ[name] = "1"
@@ -31,7 +31,7 @@ def main() -> None:
     if not sys.warnoptions:  # warnings of libraries are for programmers
         os.environ["PYTHONWARNINGS"] = "ignore"
         warnings.simplefilter("ignore")
-    os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the environment of the user is
+    os.environ["MPLBACKEND"] = "Agg"  # figures are files, whatever the user's environment
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would search every installed package
     try:
         from sdm_cli.app import run_app
@@ -58,7 +58,7 @@ def main() -> None:
     _discard_rest()
     if code:  # files are closed; threads that still import or read would delay the exit
         os._exit(code)
-    gc.freeze()  # the exit need not search the memory for garbage: a sixth of a short run
+    gc.freeze()  # the exit need not search for garbage: a sixth of a short run
     sys.exit()
 
 
@@ -82,7 +82,7 @@ def _leave(*_: object) -> None:
 def _say(message: str) -> int:
     from contextlib import suppress
 
-    with suppress(OSError):  # it may be closed
+    with suppress(OSError):  # standard error may be closed
         print(message, file=sys.stderr, flush=True)
     return 1
 

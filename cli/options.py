@@ -44,7 +44,7 @@ OF_ONE = (*STUDIES, "classes", "joint")  # sections of one command, or one kind 
 OF_PROJECT = ("project.models", "project.area")  # options of `sdm project` alone
 INPUTS = "OCCURRENCES LAYERS | RUN.YAML"
 
-Given = dict[str, Any]
+Typed = dict[str, Any]
 """The options of a run that the user typed, by their dotted names."""
 
 Inputs = Annotated[
@@ -65,7 +65,7 @@ _MESSAGES: dict[str, object] = {
         _message("--log-file", help="Append messages and progress to this file, with times.", metavar="FILE"),
     ],
 }
-BRIEF = ("as_json", "debug")  # of a command that prints little
+BRIEF = ("as_json", "debug")  # for commands that print little
 
 
 def with_console(
@@ -76,10 +76,10 @@ def with_console(
 ) -> Callable[..., None]:
     """Return a command that calls `function(console, **values)`, with the `common` options after its other options.
 
-    `settings` are those of its context.
+    `settings` are the settings of its context.
     """
-    own = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
-    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+    own_parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "console"]
+    parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own_parameters]
     parameters += [_keyword(key, _MESSAGES[key], None if key == "log_file" else False) for key in common]
 
     def command(**values: Any) -> None:
@@ -91,8 +91,8 @@ def with_console(
     return _signed(command, function, parameters)
 
 
-def _show_all(context: typer.Context, wanted: bool) -> None:
-    if wanted:
+def _show_all(context: typer.Context, requested: bool) -> None:
+    if requested:
         context.obj = {}  # no short help
         typer.echo(context.get_help())
         raise typer.Exit
@@ -109,13 +109,13 @@ def with_run_options(
 ) -> Callable[..., None]:
     """Return a command with the options of a run (all, or `only` some) after its other parameters.
 
-    It calls `function(console, given, **own)`, where `given` are the options that the user typed. Its help has the
+    It calls `function(console, typed, **values)`, where `typed` are the options that the user typed. Its help has the
     options that apply to its `kinds` of models; a section of one command is included if it is in `sections`. Its short
-    help has the options used most, and the section `short`. Without any word, its error states what it `needs`.
+    help has the most frequent options, and the section `short`. Without any word, its error states what it `needs`.
     """
     chosen = [leaf for leaf in leaves() if only is None or leaf.dotted in only]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in chosen}
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "given")]
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "typed")]
     foreign = {key for key, leaf in options.items() if _hidden(leaf, sections, kinds)}
     brief = {key for key, leaf in options.items() if leaf.dotted in USED_MOST or leaf.section == short}
     more = options.keys() - foreign - brief
@@ -128,24 +128,24 @@ def with_run_options(
 
     def command(console: Console, **values: Any) -> None:
         del values["help_all"]
-        typed = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
-        given = {dotted: value for dotted, value in typed.items() if value not in (None, [], ())}
-        console.reworded = partial(as_typed, leaves=_typed(chosen, given, values))
-        if not given and not any(values.values()):
+        chosen_values = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
+        typed = {dotted: value for dotted, value in chosen_values.items() if value not in (None, [], ())}
+        console.reworded = partial(as_typed, leaves=_typed(chosen, typed, values))
+        if not typed and not any(values.values()):
             raise MissingInputError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
-        if console.command != "check":  # which may be asked about any command
-            words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in given]
+        if console.command != "check":  # it may check a run of any command
+            words = [f"--{leaf.shown.replace('_', '-')}" for leaf in chosen if leaf.dotted in typed]
             refuse_other_studies(words, sections, f"sdm {console.command}")
-        function(console, given, **values)
+        function(console, typed, **values)
 
     settings = {"token_normalize_func": normalize, "obj": {"short": dict.fromkeys(more) | panels}}
     return with_console(_signed(command, function, parameters), name=name, settings=settings)
 
 
-def _typed(leaves: Collection[Leaf], given: Given, values: Mapping[str, Any]) -> dict[str, Leaf]:
-    """Return the options to call by their flags in messages: all, or beside a run file those that were typed."""
+def _typed(leaves: Collection[Leaf], typed: Typed, values: Mapping[str, Any]) -> dict[str, Leaf]:
+    """Return the options to name by their flags in messages: all, or with a run file only the typed ones."""
     from_file = any(isinstance(words, list) and _is_run_file(words[:1]) for words in values.values())
-    return {leaf.dotted: leaf for leaf in leaves if leaf.dotted in given or not from_file}
+    return {leaf.dotted: leaf for leaf in leaves if leaf.dotted in typed or not from_file}
 
 
 def _is_run_file(words: Sequence[str]) -> bool:
@@ -186,8 +186,8 @@ def _signed(
 
 def _first_example(function: Callable[..., None]) -> str:
     """Return the first example in the help of a command."""
-    found = re.search(r"\bsdm [a-z]+ .*", function.__doc__ or "")
-    example = f"type, for example: {found[0]} " if found else ""
+    match = re.search(r"\bsdm [a-z]+ .*", function.__doc__ or "")
+    example = f"type, for example: {match[0]} " if match else ""
     return f"{example}(data to try it on: sdm example)"
 
 
@@ -221,14 +221,14 @@ _VALUES = {
     "layers.nodata": "VALUE,…", "cluster.address": "ADDRESS|slurm", "layers.bounds": "auto|X1,Y1,X2,Y2",
     "output.surfaces": "NAME:NAME,…",
 }  # fmt: skip
-"""The values of options that have a word of their own for them."""
+"""Values of options that have a specific word for them."""
 WIDEST = 22  # values in the help of a command
 
 
 def _parameter(name: str, leaf: Leaf, *, hidden: bool) -> inspect.Parameter:
     """Make an option of a command from an option of a run."""
     word, values, help_text = leaf.shown.replace("_", "-"), value_words(leaf), option_text(leaf)
-    common: Given = {
+    common: dict[str, Any] = {
         "help": help_text,
         "rich_help_panel": PANELS[leaf.section],
         "show_default": False,
@@ -269,19 +269,19 @@ def _keyword(name: str, annotation: object, default: object = None) -> inspect.P
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
-def from_words(words: list[str] | None, given: Given, meant: str = "layers.files") -> RunOptions:
+def from_words(words: list[str] | None, typed: Typed, meant: str = "layers.files") -> RunOptions:
     """Return the options of a run from the words of a command and the options that the user typed.
 
     The words are a run file; or records and layers; or only layers, with a raster of classes; or values of `meant`.
     """
     from sdm.options.reading import make_options, read_yaml
 
-    sources: list[Given] = []
+    sources: list[Typed] = []
     words = list(words or [])
     if _is_run_file(words):
         sources.append(read_yaml(words.pop(0)))
-    elif words and meant == "layers.files" and "classes.raster" not in given:
+    elif words and meant == "layers.files" and "classes.raster" not in typed:
         sources.append({"occurrences.file": words.pop(0)})
     if words:
         sources.append({meant: words})
-    return make_options(*sources, given)
+    return make_options(*sources, typed)

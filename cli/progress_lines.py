@@ -6,12 +6,12 @@ from contextlib import contextmanager
 
 from sdm.progress.stages import SHORT, Stage, Stages
 
-LONGEST = 16  # times the interval, between lines about a stage that does not move
+LONGEST = 16  # times the interval: longest wait between lines about a stage without progress
 TICK = 0.5  # seconds
 
 
 class ProgressLines:
-    """Writes the progress of each stage, at most once per interval, and less often while it does not move.
+    """Writes the progress of each stage, at most once per interval, and less often without progress.
 
     With `starts`, the start of a stage is written too; with `ends`, the end of each stage that has a line.
     """
@@ -25,35 +25,35 @@ class ProgressLines:
         """Write the start of a stage, except a stage of one of several models, which may be short."""
         with self._lock:
             if self.starts and not stage.inner:
-                self._tell(stage, stage.told)
+                self._write(stage, stage.updated)
 
     def ended(self, stage: Stage) -> None:
         """Write the end of a stage."""
         with self._lock:
-            known = self._last.pop((stage.name, stage.began), None)
-            if self.ends and known is not None:
-                self.write(stage.line(stage.told))
+            last = self._last.pop((stage.name, stage.began), None)
+            if self.ends and last is not None:
+                self.write(stage.line(stage.updated))
 
     def tick(self, stages: Sequence[Stage], now: float) -> None:
         """Write the lines of active stages that are due."""
         with self._lock:
-            here = {(stage.name, stage.began) for stage in stages}
-            self._last = {key: known for key, known in self._last.items() if key in here}  # some never end
+            active = {(stage.name, stage.began) for stage in stages}
+            self._last = {key: last for key, last in self._last.items() if key in active}  # some stages have no end
             for stage in stages:
-                known = self._last.get((stage.name, stage.began))
-                if known is None:
+                last = self._last.get((stage.name, stage.began))
+                if last is None:
                     due = stage.seconds(now) >= (SHORT if self.starts else self.every)
                 else:
-                    due = now - known[0] >= known[1]
+                    due = now - last[0] >= last[1]
                 if due:
-                    self._tell(stage, now)
+                    self._write(stage, now)
 
-    def _tell(self, stage: Stage, now: float) -> None:
+    def _write(self, stage: Stage, now: float) -> None:
         key = (stage.name, stage.began)
-        known = self._last.get(key)
+        last = self._last.get(key)
         wait = self.every
-        if known is not None and known[2] == stage.done:
-            wait = min(2 * known[1], LONGEST * self.every)
+        if last is not None and last[2] == stage.done:
+            wait = min(2 * last[1], LONGEST * self.every)
         self._last[key] = now, wait, stage.done
         self.write(stage.line(now))
 

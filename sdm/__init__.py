@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from sdm._version import __version__
 
-# A public name stands twice: here for type checkers and editors, and in `_HOMES` for the moment when it is first used
-# (so that importing the package costs nothing). `tests/test_package.py` compares the two.
+# Each public name is listed twice: here for type checkers and editors, and in `_HOMES` for its import at first use, so
+# that importing the package is fast. `tests/test_package.py` compares the two.
 if TYPE_CHECKING:
     from sdm.api.functions import check as check
     from sdm.api.functions import evaluate as evaluate
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sdm.models.species import Model as Model
 
 _HOMES = {
-    # the whole job
+    # runs
     "check": "sdm.api.functions",
     "evaluate": "sdm.api.functions",
     "fit": "sdm.api.functions",
@@ -54,7 +54,7 @@ _HOMES = {
     "load_projection": "sdm.api.projection",
     "project": "sdm.api.functions",
     "tune": "sdm.api.functions",
-    # its results
+    # results
     "ModelRun": "sdm.api.model_run",
     "ProjectedSpecies": "sdm.api.projection",
     "ProjectionRun": "sdm.api.projection",
@@ -94,10 +94,10 @@ def __dir__() -> list[str]:
     return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
 
 
-if not TYPE_CHECKING:  # a type checker knows all names, and reports one that is not there
+if not TYPE_CHECKING:  # a type checker knows all names, and reports missing ones
 
     def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module 'sdm' has no attribute '{name}'")
-        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
-        return found
+        globals()[name] = value = getattr(import_module(_HOMES[name]), name)
+        return value

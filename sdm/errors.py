@@ -1,34 +1,33 @@
-"""Errors of the user's input: each message says what happened, what was found and expected, and what to do."""
+"""Errors of the user's input: each message has the fault, the expected input, and advice."""
 
 import errno
 import re
 from collections.abc import Iterable, Iterator
 
 HIDDEN = "***"
-"""What stands for a secret."""
-# A scheme is longer than a drive letter. Its last two letters are enough: a search for its first one costs the square
-# of the length of a text without addresses.
+"""Replacement of a secret."""
+# A scheme is longer than a drive letter. Only its last two letters are matched: a search for the first one would take
+# quadratic time in texts without addresses.
 _ADDRESS = re.compile(r"(?:(?<=[a-z0-9+.\-]{2}):/+|/vsi[a-z0-9_]+(?=[/?]))[^\s'\"<>]*", re.IGNORECASE)
 _USER = re.compile(r"(:/+)([^/?]*)@")
 _NO_SECRET = re.compile(r"(?:\$\{\w+\}|:)*")
 
 
 def hide_secrets(text: str) -> str:
-    """Return a text in which addresses show neither users and passwords nor the values that they ask with; names of
-    environment variables stay.
+    """Hide users, passwords and query values of addresses in a text; names of environment variables remain.
 
     Examples
     --------
     >>> hide_secrets("no file at https://bob:pw@host/x.tif?token=abc&user=${USER}")
     'no file at https://***@host/x.tif?token=***&user=${USER}'
     """
-    return _ADDRESS.sub(lambda found: hide_address(found[0]), text)
+    return _ADDRESS.sub(lambda match: hide_address(match[0]), text)
 
 
 def hide_address(address: str) -> str:
-    """Return one whole address, whatever letters it has, without its secrets."""
+    """Return one complete address, with any characters, without its secrets."""
     bare, question, query = address.partition("?")
-    bare = _USER.sub(lambda found: f"{found[1]}{_hidden(found[2])}@", bare)
+    bare = _USER.sub(lambda match: f"{match[1]}{_hidden(match[2])}@", bare)
     parts = (part.partition("=") for part in re.split("[&#;]", query))
     values = "&".join(f"{key}={_hidden(value)}" if sign else _hidden(key) for key, sign, value in parts)
     return f"{bare}{question}{values}"
@@ -39,7 +38,7 @@ def _hidden(value: str) -> str:
 
 
 def name_list(names: Iterable[object], most: int = 12, between: str = ", ") -> str:
-    """Return names in a row for a message: the first ones, and how many more there are."""
+    """Return names in a row for a message: the first ones, and the number of the others."""
     texts = [str(name) for name in names]
     more = f"{between}… ({len(texts) - most:,} more)" if len(texts) > most else ""
     return between.join(texts[:most]) + more
@@ -132,7 +131,7 @@ class NoRecordsError(DataError, code="E014"):
 
 
 class BadValueError(DataError, code="E015"):
-    """A table holds a value that is not valid."""
+    """A table contains a value that is not valid."""
 
 
 class NumberTypeError(BadValueError, TypeError, code="E015"):
@@ -285,9 +284,9 @@ _NO_MEMORY_TEXT = re.compile(
 
 
 def shortage(error: BaseException | None) -> str | None:
-    """Return what to do about a lack of memory or of open files, if an error or one before it comes from that.
+    """Return advice on a lack of memory or of open files, if that caused an error.
 
-    Threads and libraries need memory too, and fail with errors of other classes.
+    Threads and libraries also need memory and fail with errors of other classes.
     """
     for one in _chain(error):
         number, text = getattr(one, "errno", None), "" if isinstance(one, SdmError) else str(one)
@@ -299,7 +298,7 @@ def shortage(error: BaseException | None) -> str | None:
 
 
 def code_of(error: Exception) -> str:
-    """Return the code of an error, also of one that the system or a library raised."""
+    """Return the code of an error, also of the system or a library."""
     if shortage(error):
         return WorkerDied.code
     if any(getattr(one, "errno", None) == errno.ENOSPC for one in _chain(error)):
@@ -308,9 +307,9 @@ def code_of(error: Exception) -> str:
     return error.code if isinstance(error, SdmError) else unknown
 
 
-def expect_one_of(name: str, value: object, known: Iterable[object]) -> None:
-    """Raise OptionError unless a value is one of the known words."""
-    if value not in (words := list(known)):
+def expect_one_of(name: str, value: object, expected: Iterable[object]) -> None:
+    """Raise OptionError unless a value is one of the expected words."""
+    if value not in (words := list(expected)):
         raise OptionError(f"{name}={value!r}: expected one of {name_list(words)}")
 
 

@@ -43,6 +43,9 @@ def samples() -> tuple[pd.DataFrame, pd.DataFrame]:
     return at.dropna(), everywhere.sample(3000, random_state=1)
 
 
+LOSS = "log loss relative to\na uniform map (nats)"
+
+
 def fitted(presences: pd.DataFrame, features: str, multiplier: float) -> sdm.Maxent:
     """Return a model of some presences."""
     _, background = samples()
@@ -51,7 +54,7 @@ def fitted(presences: pd.DataFrame, features: str, multiplier: float) -> sdm.Max
 
 
 def loss(model: sdm.Maxent, presences: pd.DataFrame) -> float:
-    """Return the mean log loss of presences over the background, less the loss of a uniform map."""
+    """Return the mean log loss of presences over the background, relative to a uniform map."""
     _, background = samples()
     scores, everywhere = model.decision_function(presences), model.decision_function(background)
     top = everywhere.max()
@@ -93,7 +96,7 @@ def regularisation(picture: Path) -> None:
     models = [fitted(few, "lqh", each) for each in many]
     right.semilogx(many, [loss(model, few) for model in models], "o-", color=GREY, label="training records")
     right.semilogx(many, [loss(model, rest) for model in models], "o-", color=ACCENT, label="held-out records")
-    right.set(xlabel="multiplier", ylabel="log loss (nats, less is better)", title="Overfitting and underfitting")
+    right.set(xlabel="multiplier", ylabel=LOSS, title="Overfitting and underfitting")
     right.legend(fontsize=8)
     save(figure, picture)
 
@@ -111,7 +114,7 @@ def complexity(picture: Path) -> None:
         axis.plot([loss(each, train) for each in models], "o-", color=GREY, label="training records")
         axis.plot([loss(each, test) for each in models], "o-", color=ACCENT, label="held-out records")
         axis.set_xticks(range(len(kinds)), list(kinds), fontsize=8)
-        axis.set(title=f"{count} records", ylabel="log loss (nats, less is better)")
+        axis.set(title=f"{count} records", ylabel=LOSS)
     axes[0].legend(fontsize=8)
     save(figure, picture)
 

@@ -8,7 +8,7 @@ import typer
 
 from sdm.options.applies import PROJECTING, READING
 from sdm_cli.console import Console, command_line
-from sdm_cli.options import Given, from_words, with_run_options
+from sdm_cli.options import Typed, from_words, with_run_options
 
 KINDS = ("species", "classes", "community")
 PREDICTING = (
@@ -30,7 +30,7 @@ _table = partial(typer.Option, rich_help_panel="Tables of points")
 @partial(with_run_options, kinds=KINDS, only=PREDICTING, short="predict")
 def predict(
     console: Console,
-    given: Given,
+    typed: Typed,
     model: ModelFile,
     layers: Annotated[
         list[str],
@@ -91,23 +91,23 @@ def predict(
     from sdm.run.predicting import predict_files
     from sdm.run.projecting.tables import PredictionSettings
 
-    named = {dotted.rpartition(".")[2]: value for dotted, value in given.items()}
-    named["threads"] = make_options({"threads": given.get("threads")}).threads
+    named = {dotted.rpartition(".")[2]: value for dotted, value in typed.items()}
+    named["threads"] = make_options({"threads": typed.get("threads")}).threads
     with console.progress(output) as progress:
         settings = PredictionSettings(
             novelty=novelty, known=known, communities=communities, area=area, values_from=values_from or (),
             progress=progress, **named,
         )  # fmt: skip
-        found = predict_files(model, layers, output, settings)
-    files = {what: str(path) for what, path in found.files.items()}
-    answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers, "files": files}
-    console.result(found.lines, found.notices, models=[answer])
+        prediction = predict_files(model, layers, output, settings)
+    files = {kind: str(path) for kind, path in prediction.files.items()}
+    answer = {"name": model.stem, "kind": prediction.kind, "numbers": prediction.numbers, "files": files}
+    console.result(prediction.lines, prediction.notices, models=[answer])
 
 
 @partial(with_run_options, kinds=KINDS, only=READING)
 def evaluate(
     console: Console,
-    given: Given,
+    typed: Typed,
     model: ModelFile,
     presences: Annotated[
         Path,
@@ -164,14 +164,14 @@ def evaluate(
       sdm evaluate community/joint.npz --sites presence_absence.csv --layers layers/
     """
     options = dict(locals())
-    for name in ("console", "given", "model", "presences", "layers"):
+    for name in ("console", "typed", "model", "presences", "layers"):
         del options[name]
     from sdm.run.evaluating import evaluate_files
 
-    options |= {dotted.rpartition(".")[2]: value for dotted, value in given.items()}
-    found = evaluate_files(model, presences, layers, options)
-    answer = {"name": model.stem, "kind": found.kind, "numbers": found.numbers}
-    console.result(found.lines, found.notices, found.warnings, models=[answer])
+    options |= {dotted.rpartition(".")[2]: value for dotted, value in typed.items()}
+    evaluation = evaluate_files(model, presences, layers, options)
+    answer = {"name": model.stem, "kind": evaluation.kind, "numbers": evaluation.numbers}
+    console.result(evaluation.lines, evaluation.notices, evaluation.warnings, models=[answer])
 
 
 @partial(
@@ -184,7 +184,7 @@ def evaluate(
 )
 def project(
     console: Console,
-    given: Given,
+    typed: Typed,
     models: Annotated[
         list[str] | None,
         typer.Argument(
@@ -212,14 +212,14 @@ def project(
     """
     from sdm.run.projecting.projection import run_projection
 
-    options = from_words(models, given, "project.models")
+    options = from_words(models, typed, "project.models")
     with console.progress(options.output.folder) as progress:
-        found = run_projection(options, command=command_line(), progress=progress)
-    console.warn(found.warnings)
-    console.lines([*found.lines, f"\nresults: {found.folder}"])
+        projection = run_projection(options, command=command_line(), progress=progress)
+    console.warn(projection.warnings)
+    console.lines([*projection.lines, f"\nresults: {projection.folder}"])
     if options.output.report:
-        console.say(f"page: {found.index or found.folder / f'{found.species[0].page}.html'}")
-    folder = str(found.folder)
+        console.say(f"page: {projection.index or projection.folder / f'{projection.species[0].page}.html'}")
+    folder = str(projection.folder)
     common = {"kind": "projection", "folder": folder}
-    answers = [{"name": one.name, **common, "numbers": one.numbers, "files": one.files} for one in found.species]
-    console.answer(folder=folder, models=answers, notices=found.notices, warnings=found.warnings)
+    answers = [{"name": one.name, **common, "numbers": one.numbers, "files": one.files} for one in projection.species]
+    console.answer(folder=folder, models=answers, notices=projection.notices, warnings=projection.warnings)

@@ -11,7 +11,7 @@ import typer
 from sdm.errors import InapplicableError, with_code
 from sdm_cli.console import Console, command_line
 from sdm_cli.help_text import PlainCommand, PlainGroup
-from sdm_cli.options import INPUTS, Given, Inputs, from_words, with_run_options
+from sdm_cli.options import INPUTS, Inputs, Typed, from_words, with_run_options
 
 if TYPE_CHECKING:
     from sdm.run.run import RunResult
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @with_run_options
 def fit(
     console: Console,
-    given: Given,
+    typed: Typed,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(help="Occurrence records and layers, or a run file.", metavar=INPUTS),
@@ -40,11 +40,11 @@ def fit(
 
     Names of run files (--fit.multiplier 2) and of Java Maxent (--betamultiplier 2) work too.
     """
-    do_run(console, inputs, given)
+    do_run(console, inputs, typed)
 
 
 @partial(with_run_options, sections=["tune", "classes"], short="tune")
-def tune(console: Console, given: Given, inputs: Inputs = None) -> None:
+def tune(console: Console, typed: Typed, inputs: Inputs = None) -> None:
     """Try settings by cross-validation, choose one, and fit it. The table tune.csv lists all settings.
 
     Examples:
@@ -58,11 +58,11 @@ def tune(console: Console, given: Given, inputs: Inputs = None) -> None:
 
     from sdm.run.studies.tuning import run_tuning
 
-    do_run(console, inputs, given, run_tuning)
+    do_run(console, inputs, typed, run_tuning)
 
 
 @partial(with_run_options, sections=["path"], kinds=["species"], short="path")
-def path(console: Console, given: Given, inputs: Inputs = None) -> None:
+def path(console: Console, typed: Typed, inputs: Inputs = None) -> None:
     """Fit the path of a model over the regularisation multiplier, or over strata.
 
     The path begins with the null model. It contains coefficients, gain, held-out loss, and a certified gap between fits
@@ -79,7 +79,7 @@ def path(console: Console, given: Given, inputs: Inputs = None) -> None:
     """
     from sdm.run.studies.paths import run_path
 
-    do_run(console, inputs, given, run_path)
+    do_run(console, inputs, typed, run_path)
 
 
 @partial(
@@ -91,7 +91,7 @@ def path(console: Console, given: Given, inputs: Inputs = None) -> None:
 )
 def classify(
     console: Console,
-    given: Given,
+    typed: Typed,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -112,13 +112,13 @@ def classify(
       sdm classify plots.csv layers/ --class-column habitat --features l,q,trees:8 -o trees
       sdm classify cover.csv layers/ --proportions forest,meadow,bog --entropy 2 -o cover
     """
-    do_run(console, inputs, given, kind="classes")
+    do_run(console, inputs, typed, kind="classes")
 
 
 @partial(with_run_options, sections=["joint"], kinds=["community"], short="joint", needs="sites with species")
 def joint(
     console: Console,
-    given: Given,
+    typed: Typed,
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
@@ -142,13 +142,13 @@ def joint(
       sdm joint presence_absence.csv layers/ --split block --block-size 50 -o community_blocks
       sdm joint sites.csv environment.csv --graph edges.csv --cost 1 -o joint
     """
-    do_run(console, inputs, given, kind="community")
+    do_run(console, inputs, typed, kind="community")
 
 
 def do_run(
     console: Console,
     inputs: list[str] | None,
-    given: Given,
+    typed: Typed,
     run: "Callable[..., RunResult] | None" = None,
     **chosen: str,
 ) -> None:
@@ -157,16 +157,16 @@ def do_run(
     `run` is the function of a study; by default models are fitted. The exit code is 1 if a model fails.
     """
     for name, value in chosen.items():
-        if given.get(name, value) != value:
-            raise InapplicableError(f"{name}={given[name]!r} does not apply to 'sdm {console.command}': remove it")
-    options = from_words(inputs, {**given, **chosen})
+        if typed.get(name, value) != value:
+            raise InapplicableError(f"{name}={typed[name]!r} does not apply to 'sdm {console.command}': remove it")
+    options = from_words(inputs, {**typed, **chosen})
     if run is None:
         from sdm.run.run import run as fit_all
 
         run = fit_all
     with console.progress(options.output.folder) as progress:
         result = run(options, command=command_line(), progress=progress)
-    warnings: dict[str, None] = {}  # of the inputs: the same for all models, and shown once
+    warnings: dict[str, None] = {}  # warnings of the inputs are equal for all models, and shown once
 
     def warn(texts: list[str]) -> None:
         console.warn(text for text in dict.fromkeys(texts) if text not in warnings)
@@ -208,33 +208,33 @@ curve = typer.Typer(
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve learning")
-def learning(console: Console, given: Given, inputs: Inputs = None) -> None:
+def learning(console: Console, typed: Typed, inputs: Inputs = None) -> None:
     """Draw the held-out loss against the number of training records.
 
     Example:
 
       sdm curve learning occurrences.csv layers/ --sets l:0.1,lq:0.1,t:1 --partitions 5 -o learning
     """
-    _draw(console, given, inputs, "learning")
+    _draw(console, typed, inputs, "learning")
 
 
 @partial(with_run_options, sections=["curve"], kinds=["species"], short="curve", name="curve sensitivity")
-def sensitivity(console: Console, given: Given, inputs: Inputs = None) -> None:
+def sensitivity(console: Console, typed: Typed, inputs: Inputs = None) -> None:
     """Draw the held-out loss against the regularisation multiplier.
 
     Example:
 
       sdm curve sensitivity occurrences.csv layers/ --sets lq,t --strengths 0.1,1,3 -o sensitivity
     """
-    _draw(console, given, inputs, "sensitivity")
+    _draw(console, typed, inputs, "sensitivity")
 
 
 for command in (learning, sensitivity):
     curve.command(cls=PlainCommand, context_settings=command.settings)(command)
 
 
-def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -> None:
-    options = from_words(inputs, given)
+def _draw(console: Console, typed: Typed, inputs: list[str] | None, kind: str) -> None:
+    options = from_words(inputs, typed)
     from sdm.run.studies.curves import run_curve
 
     with console.progress(options.output.folder) as progress:
@@ -243,10 +243,10 @@ def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -
     for species, points in result.points.items():
         lines.append(f"\n{species}")
         for label in dict.fromkeys(point.label for point in points):
-            own = [point for point in points if point.label == label]
-            best = min(own, key=lambda point: point.loss)
-            at = f"{best.presences} presences" if kind == "learning" else f"multiplier {best.multiplier:g}"
-            lines.append(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {at}")
+            curve_points = [point for point in points if point.label == label]
+            best = min(curve_points, key=lambda point: point.loss)
+            where = f"{best.presences} presences" if kind == "learning" else f"multiplier {best.multiplier:g}"
+            lines.append(f"  {label:<10} least loss {best.loss:.4f} nats, AUC {best.auc:.4f}, at {where}")
         lines += [f"  written     {result.folder / name}" for name in result.files[species]]
     for species, error in result.failures.items():
         console.log.error("error: %s: %s", species, with_code(error))
@@ -265,7 +265,7 @@ def _draw(console: Console, given: Given, inputs: list[str] | None, kind: str) -
 @partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
 def check(
     console: Console,
-    given: Given,
+    typed: Typed,
     inputs: Inputs = None,
     joint: Annotated[bool, typer.Option("--joint", help="Check a run of 'sdm joint', as --kind community.")] = False,
 ) -> None:
@@ -283,21 +283,21 @@ def check(
     """
     from sdm.run.checking import check_run
 
-    found = check_run(from_words(inputs, {**given, **({"kind": "community"} if joint else {})}))
-    found.problems, found.warnings = ([*map(console.reworded, texts)] for texts in (found.problems, found.warnings))
-    console.lines([*(f"ok       {line}" for line in found.facts), *(f"warning  {line}" for line in found.warnings)])
-    for line in found.problems:
+    result = check_run(from_words(inputs, {**typed, **({"kind": "community"} if joint else {})}))
+    result.problems, result.warnings = ([*map(console.reworded, texts)] for texts in (result.problems, result.warnings))
+    console.lines([*(f"ok       {line}" for line in result.facts), *(f"warning  {line}" for line in result.warnings)])
+    for line in result.problems:
         console.say(f"problem  {line}")
         if console.quiet or console.as_json:
             console.log.error("error: %s", line)
-    console.say(f"\n{len(found.problems)} problems, {len(found.warnings)} warnings")
-    console.answer(problems=found.problems, warnings=found.warnings, notices=found.facts)
-    if found.problems:
+    console.say(f"\n{len(result.problems)} problems, {len(result.warnings)} warnings")
+    console.answer(problems=result.problems, warnings=result.warnings, notices=result.facts)
+    if result.problems:
         raise typer.Exit(1)
 
 
 @partial(with_run_options, sections=["classes", "joint"], kinds=["species", "classes", "community"])
-def variables(console: Console, given: Given, inputs: Inputs = None) -> None:
+def variables(console: Console, typed: Typed, inputs: Inputs = None) -> None:
     """Compute correlations between variables over the background (or the sites), and suggest variables to keep.
 
     With an output folder, the results are correlation matrices (Pearson, Spearman), a table of variables (VIF, gain
@@ -313,10 +313,10 @@ def variables(console: Console, given: Given, inputs: Inputs = None) -> None:
     """
     from sdm.run.screening import screen_variables
 
-    options = from_words(inputs, given)
+    options = from_words(inputs, typed)
     with console.progress(options.output.folder) as progress:
-        found = screen_variables(options, command=command_line(), progress=progress)
-    folder = None if found.folder is None else str(found.folder)
-    written = [f"written      {folder}/{name}" for name in found.files.values()]
-    answer = {"name": "variables", "kind": "variables", "folder": folder, "numbers": found.numbers()}
-    console.result([*found.lines(), *written], found.notices, folder=folder, models=[answer | {"files": found.files}])
+        result = screen_variables(options, command=command_line(), progress=progress)
+    folder = None if result.folder is None else str(result.folder)
+    paths = [f"written      {folder}/{name}" for name in result.files.values()]
+    answer = {"name": "variables", "kind": "variables", "folder": folder, "numbers": result.numbers()}
+    console.result([*result.lines(), *paths], result.notices, folder=folder, models=[answer | {"files": result.files}])

@@ -53,12 +53,12 @@ def example(
     """
     from sdm.storage.commit import claim, staging
 
-    here = folder is None
+    in_place = folder is None
     place = Path() if folder is None else folder
-    if here and not overwrite:
+    if in_place and not overwrite:
         _refuse_taken(place)
-    replace = overwrite or here
-    with claim(place, overwrite=replace), staging(place, overwrite=replace, keep=here) as stage:
+    replace = overwrite or in_place
+    with claim(place, overwrite=replace), staging(place, overwrite=replace, keep=in_place) as stage:
         shutil.copytree(shipped(SAMPLE), stage, dirs_exist_ok=True)
     files = sorted(path for each in _names() for path in (place / each, *(place / each).rglob("*")) if path.is_file())
     console.say(f"records      {place / 'occurrences.csv'} (three species)")
@@ -132,12 +132,12 @@ def simulate(
       sdm simulate flora --species 100 --records 20-200
       sdm simulate group --layers 9 --species 30 --shared-axes 2
     """
-    given = {name: value for name, value in locals().items() if name != "console"}
+    settings = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
 
     console.reworded = lambda text: re.sub(r"^(\w+)=", lambda name: f"--{name[1].replace('_', '-')} ", text)
     with console.progress(folder) as progress:
-        made = make(**given, progress=progress)
+        made = make(**settings, progress=progress)
     layers_folder, results = made.folder / "layers", made.folder / "results"
     console.say(f"layers       {layers_folder} ({len(made.layers)} files)")
     console.say(f"records      {made.occurrences}")
@@ -198,7 +198,7 @@ def schema(
     console.say(json.dumps(made(), indent=1))
 
 
-NOT_TOPICS = ("api",)  # the reference of Python, which help() of Python shows
+NOT_TOPICS = ("api",)  # help() of Python shows the Python reference
 NOT_FOR_USERS = ("development", "notebooks")  # folders of the documentation
 
 
@@ -244,8 +244,8 @@ def help(
     name = topic.lower().removesuffix(".md").replace("-", "_")
     entry = error_entry(topic, pages["errors"])
     if name not in pages and not entry:
-        if found := look_up(topic, pages["glossary"]):
-            console.lines(found)
+        if entries := look_up(topic, pages["glossary"]):
+            console.lines(entries)
             return
         near = difflib.get_close_matches(name, pages, 3)
         like = f"did you mean {' or '.join(near)}?" if near else "'sdm help' lists all pages"

@@ -57,9 +57,9 @@ def status(
     """
     from sdm.run.status import read_status
 
-    found = read_status(folder)
-    answer = {"name": str(folder), "kind": "batch", "numbers": found.numbers}
-    console.result(found.lines, folder=str(folder), models=[answer])
+    state = read_status(folder)
+    answer = {"name": str(folder), "kind": "batch", "numbers": state.numbers}
+    console.result(state.lines, folder=str(folder), models=[answer])
 
 
 @partial(with_console, common=BRIEF)

@@ -1,6 +1,6 @@
-"""The whole job in Python: from records and layers to models, maps, scenarios and measures.
+"""The complete workflow in Python: from records and layers to models, maps, scenarios and measures.
 
-Options are those of a run, as keyword arguments: the same names and checks as in the terminal and in a run file.
+Options are the options of a run, as keyword arguments with the same names and checks as in the terminal and a run file.
 """
 
 import os
@@ -36,7 +36,7 @@ def fit(
     progress: Progress | None = None,
     **options: object,
 ) -> Run:
-    """Fit a model per species, with map, curves and measures: what `sdm fit` does.
+    """Fit a model per species, with map, curves and measures, as `sdm fit` does.
 
     Parameters
     ----------
@@ -44,27 +44,27 @@ def fit(
         Occurrence records; a GeoDataFrame may be in any coordinate system. Or the path of a run file (.yaml).
     layers : path, list of paths, open rasterio dataset(s), xarray Dataset or DataArray
         The environment: a folder, a pattern, files; or objects, one variable per layer. A table (path or DataFrame)
-        stands for the background of samples with data.
+        is the background of samples with data.
     layers_crs : optional
-        Coordinate system of xarray layers that do not say it, such as ``"EPSG:25833"``; `crs` is that of the records.
+        Coordinate system of xarray layers without one, such as ``"EPSG:25833"``; the option `crs` is for records.
     progress : callable, optional
-        Called with steps done, steps in all, and what is going on.
+        Called with completed steps, all steps, and the name of the stage.
     **options
-        Any option of a run under any of its spellings, such as ``species="Puma concolor"``, ``features="lqh"``,
+        Any option of a run in any of its spellings, such as ``species="Puma concolor"``, ``features="lqh"``,
         ``multiplier=2``, ``folds=5``, ``split="block"``, ``thin_distance=10``, ``threshold="maxsss"``, ``seed=7``;
-        `sdm init` lists them all. With ``output="results"`` the results are written there, and ``overwrite=True``
-        replaces earlier ones; without it nothing is written but a temporary folder that goes with the object.
+        `sdm init` lists all of them. With ``output="results"``, the results are written to that folder, and
+        ``overwrite=True`` replaces earlier ones. Otherwise they are in a temporary folder, removed with the object.
 
     Returns
     -------
     Run
-        A mapping from species to their results. Of one species everything can be asked of the run itself.
+        A mapping from species to their results. With one species, the run has all attributes of its model.
 
     Raises
     ------
     SdmError
-        If records, layers or an option cannot be used. Of several species one that fails does not stop the others: it
-        is in `Run.failed`.
+        If records, layers or an option cannot be used. If one of several species fails, the others are fitted, and
+        `Run.failed` contains the error.
 
     Examples
     --------
@@ -93,18 +93,18 @@ def tune(
     progress: Progress | None = None,
     **options: object,
 ) -> Run:
-    """Try settings by cross-validation, choose one per species, and fit it: what `sdm tune` does.
+    """Try settings by cross-validation, choose one per species, and fit it, as `sdm tune` does.
 
     Parameters
     ----------
     records, layers, layers_crs, progress, **options
-        As for `fit`, and those of tuning, such as ``feature_sets=["l", "lq", "lqh"]``, ``multipliers=[0.5, 1, 2]`` and
+        As for `fit`, and options such as ``feature_sets=["l", "lq", "lqh"]``, ``multipliers=[0.5, 1, 2]`` and
         ``choose_by="auc.val.avg"``.
 
     Returns
     -------
     Run
-        `Run.tuning` is the table of what was tried.
+        `Run.tuning` is the table of all settings.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def tune(
 
 
 def check(records: object = None, layers: object = None, *, layers_crs: object = None, **options: object) -> "Findings":
-    """Look for everything that would go wrong in a run, and list it all at once, without fitting.
+    """List the problems of a run, as far as they can be detected without fitting.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def check(records: object = None, layers: object = None, *, layers_crs: object =
     Returns
     -------
     Findings
-        `problems` stop a run, `warnings` do not; `facts` are what was found to be in order. Lists of text.
+        Lists of text: `problems` stop a run, `warnings` do not, and `facts` describe valid inputs.
 
     Examples
     --------
@@ -141,8 +141,8 @@ def check(records: object = None, layers: object = None, *, layers_crs: object =
     >>> from sdm.simulate.world import simulate  # a virtual landscape, a species, and a warmer climate
     >>> folder = pathlib.Path(tempfile.mkdtemp())
     >>> made = simulate(folder, size=32, layers=3, species=1, records=30, sites=40, warming=2)
-    >>> found = sdm.check(folder / "occurrences.csv", folder / "layers", categorical="landcover")
-    >>> found.problems
+    >>> checked = sdm.check(folder / "occurrences.csv", folder / "layers", categorical="landcover")
+    >>> checked.problems
     []
     >>> sdm.check(folder / "occurrences.csv", folder / "layers", categorical="soil").problems  # doctest: +ELLIPSIS
     ["categorical layer 'soil' ...
@@ -153,11 +153,11 @@ def check(records: object = None, layers: object = None, *, layers_crs: object =
     chosen = _options(ObjectFiles(private, layers_crs), records, layers, options)
     if chosen.output.folder is None:
         chosen = chosen.with_values(output={"folder": str(private.results)})
-    found = check_run(chosen)
+    result = check_run(chosen)
     if private.has_inputs:  # an object has no path
-        for texts in (found.problems, found.warnings, found.facts):
+        for texts in (result.problems, result.warnings, result.facts):
             texts[:] = [text.replace(f"{private.inputs}{os.sep}", "") for text in texts]
-    return found
+    return result
 
 
 def project(
@@ -170,19 +170,19 @@ def project(
     progress: Progress | None = None,
     **options: object,
 ) -> ProjectionRun:
-    """Map models on other climates, times and places: where it will be, how far that extrapolates, what changes.
+    """Map models on other climates, times and places, with extrapolation and change.
 
     Parameters
     ----------
     models : Run, ModelRun, path, or list of these
-        What is projected; or a pattern of model files with fields (``"runs/{multiplier}/sp.npz"``).
+        Models to project; or a pattern of model files with fields (``"runs/{multiplier}/sp.npz"``).
     scenarios : mapping, path, or list of paths
         Layers by the title of the scenario, each as for `fit`: ``{"2050": "future/2050/", "2090": dataset}``. Or
         patterns with fields in braces (``"future/{gcm}_{ssp}_{period}/"``), a table (.csv), folders.
     reference : layers, optional
-        The environment of the present, as for `fit`; with it change is measured.
+        The environment of the reference period, as for `fit`; required for maps of change.
     output : path, optional
-        Where to write the results; without it they go with the object.
+        Folder of the results; without it they are temporary.
     layers_crs, progress : optional
         As for `fit`.
     **options
@@ -209,9 +209,9 @@ def project(
     private = PrivateFolder()
     files = ObjectFiles(private, layers_crs)
     places = [_model_place(one) for one in (models if isinstance(models, list | tuple) else [models])]
-    given = files.options({"project.scenarios": scenarios, "project.reference": reference, **options})
-    with _place_of_results(private, output, bool(given.get("output.overwrite"))) as place:
-        project_models(places, given.pop("project.scenarios"), place, progress=progress, **given)
+    chosen = files.options({"project.scenarios": scenarios, "project.reference": reference, **options})
+    with _place_of_results(private, output, bool(chosen.get("output.overwrite"))) as place:
+        project_models(places, chosen.pop("project.scenarios"), place, progress=progress, **chosen)
     return ProjectionRun(private.results if output is None else Path(output), private)
 
 
@@ -223,7 +223,7 @@ def project_models(
     progress: Progress | None = None,
     **options: object,
 ) -> "ProjectionResult":
-    """Map models on scenarios: suitability, presence, novelty, change against a reference, and what scenarios agree on.
+    """Map models on scenarios: suitability, presence, novelty, change against a reference, and agreement.
 
     Parameters
     ----------
@@ -235,15 +235,15 @@ def project_models(
     output : path
         The folder for the results.
     progress : callable, optional
-        Called with steps done, steps in all and a text.
+        Called with completed steps, all steps and the name of the stage.
     options
-        Any option of ``sdm project`` under any of its spellings: `reference`, `thresholds`, `novelty`, `dispersal`,
+        Any option of ``sdm project`` in any of its spellings: `reference`, `thresholds`, `novelty`, `dispersal`,
         `over`, `extrapolation`, `scale`, `align`, `resume`, `overwrite` …
 
     Returns
     -------
     ProjectionResult
-        `.species`, each with its `.scenarios`, whose `.numbers` are areas (km²), changes (per cent) and novelty.
+        `.species`, each with its `.scenarios`, whose `.numbers` are areas (km²), changes (percent) and novelty.
 
     Examples
     --------
@@ -258,37 +258,37 @@ def project_models(
     ...         file.write(heat.reshape(10, 10) + warmer, 1)
     >>> Maxent("lq").fit({"heat": heat}, heat < 4).save(folder / "oak.npz")
     >>> places = {"reference": folder / "now", "thresholds": [0.5]}
-    >>> found = project_models(folder / "oak.npz", folder / "later", folder / "out", **places)
-    >>> change = found.species[0].scenarios[0].numbers["change"]
+    >>> result = project_models(folder / "oak.npz", folder / "later", folder / "out", **places)
+    >>> change = result.species[0].scenarios[0].numbers["change"]
     >>> change["loss"]["km2"], change["gain"]["km2"]
     (20.0, 0.0)
     """
     from sdm.run.projecting.projection import run_projection
 
-    known = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
-    sources = ({name: plain_values(value) for name, value in part.items()} for part in (options, known))
+    places = {"project.models": models, "project.scenarios": scenarios, "output.folder": output}
+    sources = ({name: plain_values(value) for name, value in part.items()} for part in (options, places))
     return run_projection(make_options(*sources), progress=progress)
 
 
 def evaluate(
-    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **ways: object
+    model: object, presences: object, layers: object = None, *, layers_crs: object = None, **options: object
 ) -> "Evaluation":
-    """Measure a model on records that it has not seen: what `sdm evaluate` does.
+    """Measure a model on independent records, as `sdm evaluate` does.
 
     Parameters
     ----------
     model : Run, ModelRun or path of a model file
     presences : path, DataFrame or GeoDataFrame
-        Records of the species (with a 0/1 column also absences); points with a class; or sites with a 0/1 column per
+        Records of the species (with a 0/1 column, absences too); points with a class; or sites with a 0/1 column per
         species.
     layers : optional
         The model's layers, as for `fit`; not needed if the table has its variables.
     layers_crs : optional
         As for `fit`.
-    **ways
+    **options
         As for `sdm evaluate`: `absences` and `background` (a table, or for the background a number of points),
-        `species`, `truth`, `seed`, `class_column`, `proportions`, `select`, `site_column`, and how records and layers
-        are read (`crs`, `where`, `nodata`, …).
+        `species`, `truth`, `seed`, `class_column`, `proportions`, `select`, `site_column`, and options of reading
+        records and layers (`crs`, `where`, `nodata`, …).
 
     Returns
     -------
@@ -309,19 +309,19 @@ def evaluate(
     from sdm.run.evaluating import evaluate_files
 
     files = ObjectFiles(PrivateFolder(), layers_crs)
-    ways = dict(ways)
+    options = dict(options)
     for name in ("absences", "background"):
-        if ways.get(name) is not None:
-            value = ways[name]
-            ways[name] = str(value) if isinstance(value, int) else files.table(value, name)
-    if ways.get("truth") is not None:
-        ways["truth"] = files.option("background.bias", ways["truth"])
+        if options.get(name) is not None:
+            value = options[name]
+            options[name] = str(value) if isinstance(value, int) else files.table(value, name)
+    if options.get("truth") is not None:
+        options["truth"] = files.option("background.bias", options["truth"])
     rasters = None if layers is None else files.rasters(layers, "layers")
     with _one_thread():
-        return evaluate_files(_model_file(model), files.table(presences, "records"), rasters, ways)
+        return evaluate_files(_model_file(model), files.table(presences, "records"), rasters, options)
 
 
-# -- how a run is done -------------------------------------------------------------------------------------------------
+# -- execution of a run ------------------------------------------------------------------------------------------------
 
 
 def _fitted(
@@ -331,7 +331,7 @@ def _fitted(
     progress: Progress | None,
     options: Mapping[str, object],
 ) -> Run:
-    """Do a run; objects are files of a private folder for it, and are saved with its results."""
+    """Run a function; objects are files in a private folder, and are saved with the results."""
     records, layers, layers_crs = inputs
     refuse_other_studies(options, [verb], f"sdm.{verb}")
     private = PrivateFolder()
@@ -346,7 +346,7 @@ def _fitted(
 
 
 def _options(files: ObjectFiles, records: object, layers: object, options: Mapping[str, object]) -> RunOptions:
-    """Make the options of a run from what was given, with objects as files."""
+    """Make the options of a run from the arguments, with objects as files."""
     sources: list[Numbers] = []
     if isinstance(records, str | Path) and str(records).lower().endswith((".yaml", ".yml")):
         sources.append(read_yaml(records))
@@ -359,8 +359,11 @@ def _options(files: ObjectFiles, records: object, layers: object, options: Mappi
 
 @contextmanager
 def _place_of_results(private: PrivateFolder, output: str | Path | None, overwrite: bool) -> Iterator[Path]:
-    """Give the folder that a run writes into: its output, or a private folder if there is none. Results that were made
-    from objects are private too, and are saved with these objects after the block; their output is held meanwhile."""
+    """Yield the folder that a run writes to: its output, or a private folder without one.
+
+    Results made from objects are private first, and are saved with the objects after the block; their output is locked
+    in the block.
+    """
     with _one_thread():
         if output is None or not private.has_inputs:
             yield private.results if output is None else Path(output)
@@ -372,7 +375,7 @@ def _place_of_results(private: PrivateFolder, output: str | Path | None, overwri
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Let linear algebra work in one thread, as the terminal does: last digits depend on how many there are."""
+    """Limit linear algebra to one thread, as in the terminal: the last digits depend on the number of threads."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1, user_api="blas"):
@@ -380,26 +383,26 @@ def _one_thread() -> Iterator[None]:
 
 
 def _call(verb: str, records: object, layers: object, options: Mapping[str, object]) -> str:
-    """Return the call as it is kept with the results."""
-    parts = [_said(value) for value in (records, layers) if value is not None]
-    parts += [f"{name}={_said(value)}" for name, value in options.items()]
+    """Return the call as text, to be stored with the results."""
+    parts = [_shown(value) for value in (records, layers) if value is not None]
+    parts += [f"{name}={_shown(value)}" for name, value in options.items()]
     return f"sdm.{verb}({', '.join(parts)})"
 
 
-def _said(value: object) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, str | Path):
         return repr(str(value))
     if isinstance(value, bool | int | float | None):
         return repr(value)
     if isinstance(value, Sequence):
-        return f"[{', '.join(map(_said, value))}]"
+        return f"[{', '.join(map(_shown, value))}]"
     if isinstance(value, Mapping) and not hasattr(value, "dims"):
-        return "{" + ", ".join(f"{key!r}: {_said(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_shown(item)}" for key, item in value.items()) + "}"
     return f"<{type(value).__name__}>"
 
 
 def _model_place(model: object) -> str:
-    """Return where the models of a run are, or the file of one."""
+    """Return the folder of a run with several models, or the file of one model."""
     if isinstance(model, Run):
         return str(model.folder) if len(model) > 1 or not model.files else str(model.files["model"])
     return _model_file(model)

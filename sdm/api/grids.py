@@ -1,4 +1,4 @@
-"""Rasters in memory as files: variables of xarray and open datasets of rasterio become GeoTIFFs, one per variable."""
+"""Write rasters in memory: variables of xarray and open rasterio datasets become GeoTIFFs, one per variable."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,24 +16,24 @@ from sdm.errors import DuplicateNameError, LayerError, UnknownCrsError, name_lis
 from sdm.storage.files import safe_names
 from sdm.types import Numbers
 
-ROWS = 256  # that are read at a time: arrays may be larger than memory
+ROWS = 256  # read at a time: arrays may be larger than memory
 ACROSS = ("x", "lon", "longitude", "easting")
 DOWN = ("y", "lat", "latitude", "northing")
-_UNEVEN = 1e-3  # of a cell: by how much coordinates may be off a regular grid
+_UNEVEN = 1e-3  # of a cell: tolerance of coordinates on a regular grid
 
 
 def is_xarray(value: object) -> bool:
-    """Tell whether a value is a Dataset or a DataArray of xarray, which need not be installed."""
+    """Whether a value is a Dataset or a DataArray of xarray, which need not be installed."""
     return type(value).__module__.partition(".")[0] == "xarray" and hasattr(value, "dims")
 
 
 def is_dataset(value: object) -> bool:
-    """Tell whether a value is an open dataset of rasterio."""
+    """Whether a value is an open dataset of rasterio."""
     return isinstance(value, rasterio.io.DatasetReaderBase)
 
 
 def dataset_place(source: DatasetReader) -> str | None:
-    """Return the file that an open dataset shows as it is; None where it is in memory, or warped on the way."""
+    """Return the unmodified file of an open dataset; None if it is in memory or warped."""
     if source.closed:
         raise LayerError(f"dataset {source.name} is closed: open it again")
     if isinstance(source, rasterio.vrt.WarpedVRT) or source.mode != "r" or source.name.startswith("/vsimem"):
@@ -57,22 +57,23 @@ def write_dataset(source: DatasetReader, folder: Path, number: int) -> list[str]
 
 
 def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxes] | None = None) -> list[str]:
-    """Write the variables of a Dataset or a DataArray as GeoTIFFs; return their names. The coordinates of their cells
-    are added to `axes`.
+    """Write the variables of a Dataset or a DataArray as GeoTIFFs, and return their names.
+
+    The coordinates of their cells are added to `axes`.
 
     A variable has the dimensions y and x (or latitude and longitude, northing and easting). One more dimension, such as
-    the band or the month, gives one layer per step: by its label if that is a text, else `<variable>_<label>`.
+    the band or the month, becomes one layer per step, with its label as name if that is text, or `<variable>_<label>`.
     """
     names = []
     for name, part in _layers(data):
         down, across = _sides(part, name)
         grid = _transform(part, across, down, name)
-        known = _crs(part, data, crs, name)
+        crs_of_part = _crs(part, data, crs, name)
         if axes is not None and down in part.coords and across in part.coords:
             y, x = (np.asarray(part[dim].values, dtype=np.float64) for dim in (down, across))
             axes.append(CellAxes((str(down), str(across)), y, x))
         part = part.transpose(down, across)
-        if grid.e > 0:  # its rows run from south to north
+        if grid.e > 0:  # rows from south to north
             part = part.isel({down: slice(None, None, -1)})
             grid = grid @ Affine.translation(0, part.sizes[down]) @ Affine.scale(1, -1)
         dtype = np.dtype({"bool": "uint8", "float16": "float32"}.get(part.dtype.name, part.dtype))
@@ -80,7 +81,7 @@ def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxe
             raise LayerError(f"variable '{name}' contains values of type {dtype}: expected numbers")
         dtype = np.dtype("float64") if dtype.itemsize > 8 else dtype
         height, width = part.shape
-        profile = _profile(width, height, str(dtype), known, grid)
+        profile = _profile(width, height, str(dtype), crs_of_part, grid)
         (place,) = _free_names([name], folder)
         with rasterio.open(folder / f"{place}.tif", "w", **profile, nodata=_nodata(part, dtype)) as out:
             scale, offset = part.attrs.get("scale_factor", 1.0), part.attrs.get("add_offset", 0.0)
@@ -95,7 +96,7 @@ def write_xarray(data: Any, folder: Path, crs: object = None, axes: list[CellAxe
 
 
 def _free_names(names: list[str], folder: Path) -> list[str]:
-    """Return names of files; raise if a layer of that name is there already."""
+    """Return names of files; raise if a layer of that name exists."""
     places = safe_names(names)
     for name in names:
         if names.count(name) > 1 or (folder / f"{places[name]}.tif").exists():
@@ -128,7 +129,7 @@ def _layers(data: Any) -> Iterator[tuple[str, Any]]:
             continue
         labels = array[more[0]].values if more[0] in array.coords else np.arange(1, array.sizes[more[0]] + 1)
         titles = array.attrs.get("long_name")
-        if isinstance(titles, tuple | list) and len(titles) == len(labels):  # names of bands, as rioxarray reads them
+        if isinstance(titles, tuple | list) and len(titles) == len(labels):  # names of bands, as read by rioxarray
             labels = np.array(titles, dtype=object)
         for k, label in enumerate(labels):
             text = str(label) if isinstance(label, str) or not name else f"{name}_{_label_text(label)}"
@@ -154,7 +155,7 @@ def _sides(array: Any, name: str) -> tuple[Any, Any]:
 
 
 def _transform(array: Any, across: Any, down: Any, name: str) -> Affine:
-    """Return the grid of a variable: from its coordinates, as exactly as the file that they come from says it."""
+    """Return the grid of a variable: from its coordinates, or the stored grid if it is equal, which has all digits."""
     stored = _stored_transform(array)
     if across not in array.coords or down not in array.coords:
         if stored is None:
@@ -162,40 +163,40 @@ def _transform(array: Any, across: Any, down: Any, name: str) -> Affine:
         return stored
     steps, starts = [], []
     for dim in (across, down):
-        at = np.asarray(array[dim].values, dtype=np.float64)
-        step = float(at[-1] - at[0]) / (at.size - 1)
-        if step == 0 or not np.allclose(np.diff(at), step, rtol=0, atol=_UNEVEN * abs(step)):
+        centres = np.asarray(array[dim].values, dtype=np.float64)
+        step = float(centres[-1] - centres[0]) / (centres.size - 1)
+        if step == 0 or not np.allclose(np.diff(centres), step, rtol=0, atol=_UNEVEN * abs(step)):
             raise LayerError(f"variable '{name}' has uneven steps along '{dim}': resample it to cells of one size")
         steps.append(step)
-        starts.append(float(at[0]) - step / 2)
-    found = Affine(steps[0], 0.0, starts[0], 0.0, steps[1], starts[1])
-    if stored is not None:  # it may be that of the whole raster of which this is a part
-        differ = np.abs(np.subtract(stored[:6], found[:6])) / np.array([abs(steps[0])] * 3 + [abs(steps[1])] * 3)
+        starts.append(float(centres[0]) - step / 2)
+    grid = Affine(steps[0], 0.0, starts[0], 0.0, steps[1], starts[1])
+    if stored is not None:  # for a subset, it may be the transform of the complete raster
+        differ = np.abs(np.subtract(stored[:6], grid[:6])) / np.array([abs(steps[0])] * 3 + [abs(steps[1])] * 3)
         if differ.max() < 1e-6:
             return stored
-    return found
+    return grid
 
 
 def _grid_mapping(array: Any) -> Any:
-    """Return the coordinate in which CF and rioxarray keep the coordinate system; None where there is none."""
+    """Return the coordinate with the coordinate system, by the conventions of CF and rioxarray; None without one."""
     named = array.encoding.get("grid_mapping") or array.attrs.get("grid_mapping") or "spatial_ref"
     return array.coords.get(named)
 
 
 def _stored_transform(array: Any) -> Affine | None:
-    known = _grid_mapping(array)
-    text = None if known is None else known.attrs.get("GeoTransform")
+    mapping = _grid_mapping(array)
+    text = None if mapping is None else mapping.attrs.get("GeoTransform")
     return None if text is None else Affine.from_gdal(*map(float, str(text).split()))
 
 
-def _crs(array: Any, data: Any, given: object, name: str) -> CRS | None:
-    """Return the coordinate system of a variable: as given, else as CF and rioxarray keep it."""
-    known = _grid_mapping(array)
-    if known is None and hasattr(data, "data_vars"):
+def _crs(array: Any, data: Any, crs: object, name: str) -> CRS | None:
+    """Return the coordinate system of a variable: `crs` of the user, or the stored one of CF and rioxarray."""
+    mapping = _grid_mapping(array)
+    if mapping is None and hasattr(data, "data_vars"):
         named = array.attrs.get("grid_mapping") or "spatial_ref"
-        known = data.get(named)
-    stored = {} if known is None else known.attrs
-    text = given or stored.get("crs_wkt") or stored.get("spatial_ref") or array.attrs.get("crs")
+        mapping = data.get(named)
+    stored = {} if mapping is None else mapping.attrs
+    text = crs or stored.get("crs_wkt") or stored.get("spatial_ref") or array.attrs.get("crs")
     if text is None:
         return None
     try:
@@ -205,9 +206,9 @@ def _crs(array: Any, data: Any, given: object, name: str) -> CRS | None:
 
 
 def _nodata(array: Any, dtype: np.dtype[Any]) -> float | None:
-    """Return the value that means "no data" in a variable: as it says, or NaN."""
-    for kept in (array.attrs, {} if dtype.kind == "f" else array.encoding):
+    """Return the nodata value of a variable: the declared one, or NaN."""
+    for attributes in (array.attrs, {} if dtype.kind == "f" else array.encoding):
         for key in ("_FillValue", "missing_value", "nodata"):
-            if kept.get(key) is not None:
-                return float(kept[key])
+            if attributes.get(key) is not None:
+                return float(attributes[key])
     return float("nan") if dtype.kind == "f" else None

@@ -1,4 +1,4 @@
-"""How notebooks show runs, their models and projections: main numbers, a small map, and what could mislead."""
+"""HTML of runs, models and projections in notebooks: main numbers, a small map, and warnings."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -29,9 +29,9 @@ def run_html(models: Mapping[str, Results], failed: Mapping[str, str], warnings:
     head = list(dict.fromkeys(key for row in rows.values() for key in row))
     body = [[{"html": _preview(models[name], 48)}, name, *(row.get(key) for key in head)] for name, row in rows.items()]
     table = rows_html(["", "species", *head], body)
-    left = f"<p>and {len(models) - MOST:,} more: see <code>run.summary</code></p>" if len(models) > MOST else ""
+    more = f"<p>and {len(models) - MOST:,} more: see <code>run.summary</code></p>" if len(models) > MOST else ""
     reasons = [f"{name}: {reason}" for name, reason in list(failed.items())[:MOST]]
-    return f"<div><b>Run of {len(models):,} models</b>{table}{left}{_warnings([*warnings, *reasons])}</div>"
+    return f"<div><b>Run of {len(models):,} models</b>{table}{more}{_warnings([*warnings, *reasons])}</div>"
 
 
 def projection_html(table: "pd.DataFrame", warnings: Sequence[str]) -> str:
@@ -41,12 +41,12 @@ def projection_html(table: "pd.DataFrame", warnings: Sequence[str]) -> str:
 
 
 def _numbers(results: Results) -> Numbers:
-    """Return the main numbers of a model, as the table of a batch has them."""
+    """Return the main numbers of a model, as in the table of a batch."""
     from sdm.kinds.registry import task_for
 
     try:
         row = task_for(results.kind).summary_row(results.numbers)
-    except (LookupError, TypeError):  # a model file that stands alone, or a kind without a task
+    except (LookupError, TypeError):  # a model file without results, or a kind without a task
         row = {key: results.numbers.get(key) for key in ("status",)}
     return {key.replace("_", " "): value for key, value in row.items() if key not in _HIDDEN and value is not None}
 

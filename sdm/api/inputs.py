@@ -1,4 +1,4 @@
-"""Objects of Python as the files and options of a run: tables, points, rasters, keyword arguments."""
+"""Python objects as files and options of a run: tables, points, rasters, keyword arguments."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +14,7 @@ from sdm.types import Numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-# Options that take a table or points, and those that take rasters, with the names of their files.
+# Options that accept a table or points, and options that accept rasters, with the names of their files.
 TABLES = {
     "occurrences.file": "records", "background.file": "background", "background.target_group": "target_group",
     "background.area": "study_area", "test.file": "test", "project.area": "projection_area",
@@ -26,14 +26,14 @@ LISTS = ("layers.files", "project.reference")
 
 
 class ObjectFiles:
-    """Objects as files in a private folder; paths stay what they are."""
+    """Writes objects as files in a private folder; paths are unchanged."""
 
     def __init__(self, private: PrivateFolder, layers_crs: object = None) -> None:
         self.private, self.layers_crs = private, layers_crs
 
-    def options(self, given: Mapping[str, object]) -> Numbers:
-        """Return options by their dotted names, in which every object is the path of a file."""
-        return {WHERE.get(name, name): self.option(WHERE.get(name, name), value) for name, value in given.items()}
+    def options(self, values: Mapping[str, object]) -> Numbers:
+        """Return options by their dotted names, with files instead of objects."""
+        return {WHERE.get(name, name): self.option(WHERE.get(name, name), value) for name, value in values.items()}
 
     def option(self, dotted: str, value: object) -> object:
         """Return the value of one option."""
@@ -42,8 +42,8 @@ class ObjectFiles:
         if dotted in TABLES:
             return self.table(value, TABLES[dotted])
         if dotted in RASTERS:
-            found = self.rasters(value, RASTERS[dotted])
-            return found if dotted in LISTS else self._single(found, dotted)
+            places = self.rasters(value, RASTERS[dotted])
+            return places if dotted in LISTS else self._single(places, dotted)
         if dotted == "project.scenarios" and isinstance(value, Mapping):
             return {str(title): self.scenario(str(title), one) for title, one in value.items()}
         return plain_values(value)
@@ -59,11 +59,11 @@ class ObjectFiles:
         return _path(value, "a path, a DataFrame or a GeoDataFrame")
 
     def rasters(self, value: object, name: str) -> list[str]:
-        """Return layers as files or folders: paths as they are, objects as a folder of GeoTIFFs."""
+        """Return layers as files or folders: paths unchanged, objects as a folder of GeoTIFFs."""
         import pandas as pd
 
         parts = list(value) if isinstance(value, list | tuple) else [value]
-        if len(parts) == 1 and isinstance(parts[0], pd.DataFrame):  # samples with data have a table of the background
+        if len(parts) == 1 and isinstance(parts[0], pd.DataFrame):  # for samples with data, a table of the background
             return [self.table(parts[0], name)]
         places: list[str] = []
         folder: Path | None = None
@@ -85,12 +85,12 @@ class ObjectFiles:
         return places
 
     def scenario(self, title: str, value: object) -> str:
-        """Return the layers of a scenario as one place."""
+        """Return the layers of a scenario as one path."""
         return self._single(self.rasters(value, safe_name(title)), f"scenario '{title}'")
 
-    def _single(self, places: list[str], what: str) -> str:
+    def _single(self, places: list[str], subject: str) -> str:
         if len(places) != 1:
-            raise DataError(f"{what} has {len(places)} places: expected one folder, file or xarray Dataset")
+            raise DataError(f"{subject} has {len(places)} places: expected one folder, file or xarray Dataset")
         return places[0]
 
 
@@ -111,7 +111,7 @@ def _write_table(frame: "pd.DataFrame", path: Path) -> Path:
 
 
 def _write_shapes(frame: Any, path: Path) -> Path:
-    """Write points or polygons as GeoParquet, which keeps their coordinate system as it is; without pyarrow as
+    """Write points or polygons as GeoParquet, which stores their coordinate system unchanged; without pyarrow as
     GeoPackage."""
     import geopandas
 
@@ -130,13 +130,13 @@ def _write_shapes(frame: Any, path: Path) -> Path:
 
     try:
         frame.to_parquet(path, index=False)
-    except (pyarrow.ArrowException, TypeError, ValueError):  # columns of mixed values: a file would have them as text
+    except (pyarrow.ArrowException, TypeError, ValueError):  # columns of mixed types become text
         _as_text(frame).to_parquet(path, index=False)
     return path
 
 
 def _as_text(frame: Any) -> Any:
-    """Return shapes whose columns of mixed values are text."""
+    """Return shapes with columns of mixed types as text."""
     frame = frame.copy()
     for name in frame.columns:
         if frame[name].dtype == object and name != frame.geometry.name:

@@ -1,4 +1,4 @@
-"""One model of a run as an object: numbers, tables, maps, polygons and plots, read from its folder when asked for."""
+"""One model of a run as an object: numbers, tables, maps, polygons and plots, read from its folder when used."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 class ModelRun:
     """One model of a run: its numbers, tables, maps, plots and the model itself; see `Run`.
 
-    A table that the run did not make is empty.
+    A table that the run did not write is empty.
 
     Parameters
     ----------
     name : str
-        What the model is of: the species.
+        The name of the model: the species.
     results : Results
-        What the run stored of it.
+        The stored results of the model.
     private : PrivateFolder
-        The temporary folder of the run, which is there as long as this object.
+        The temporary folder of the run, which exists as long as this object.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class ModelRun:
         return read(self._results)
 
     def table(self, name: str) -> "pd.DataFrame":
-        """Return a table by its name, one of `tables`; empty where the run did not make it."""
+        """Return a table by its name, one of `tables`; empty if the run did not write it."""
         return self._gather(lambda results: stored_table(results, name))
 
     @property
@@ -80,7 +80,7 @@ class ModelRun:
 
     @property
     def thresholds(self) -> "pd.DataFrame":
-        """Cutoffs of the map by rule (`mtp`, `10p`, `maxsss`, …): value on every scale, predicted area, omission."""
+        """Thresholds of the map by rule (`mtp`, `10p`, `maxsss`, …): value on every scale, predicted area, omission."""
         return self._gather(threshold_table)
 
     @property
@@ -110,27 +110,27 @@ class ModelRun:
 
     @property
     def tuning(self) -> "pd.DataFrame":
-        """The settings that `sdm.tune` tried, and which was chosen."""
+        """The settings that `sdm.tune` tried, with the chosen one marked."""
         return self.table("tune")
 
     @property
     def records(self) -> "pd.DataFrame":
-        """Every record with its fate: kept, or why it was left out."""
+        """The record log: every record, kept or left out, with the reason."""
         return self.table("fate of records")
 
     @property
     def record_counts(self) -> "pd.DataFrame":
-        """The record cleaning summary: how many were read, left out for which reason, and kept."""
+        """The record cleaning summary: numbers of records that were read, left out by reason, and kept."""
         return self.table("records")
 
     @property
     def predictions(self) -> "pd.DataFrame":
-        """The predictions at the records of training and test."""
+        """The predictions at the training and test records."""
         return self.table("sample predictions")
 
     @property
     def numbers(self) -> Numbers:
-        """Everything that was measured, as in the JSON file of the results."""
+        """All measures, as in the JSON file of the results."""
         return self._results.numbers
 
     @property
@@ -140,12 +140,12 @@ class ModelRun:
 
     @property
     def tables(self) -> list[str]:
-        """The names of the tables that there are."""
+        """The names of the available tables."""
         return [key for key, name in self._results.files.items() if name.endswith(".csv")]
 
     @property
     def files(self) -> dict[str, Path]:
-        """The files of the results, by what they are; they go with the run unless it was saved."""
+        """The files of the results by name; unless the run was saved, they are removed with the object."""
         return {key: self._results.folder / name for key, name in self._results.files.items()}
 
     @property
@@ -160,7 +160,7 @@ class ModelRun:
 
     @property
     def page(self) -> Path | None:
-        """The page with all results (HTML, opens offline); None where the run did not make it."""
+        """The HTML report, which opens offline; None if the run did not write it."""
         return self._results.path("page")
 
     @property
@@ -172,13 +172,15 @@ class ModelRun:
 
     @property
     def map(self) -> Map:
-        """The map: an `xarray.DataArray` where xarray is installed, else a `RasterMap` (array and profile). Of a run
-        with several models it has a band per model."""
+        """The map: an `xarray.DataArray` if xarray is installed, otherwise a `RasterMap` (array and profile).
+
+        For a run with several models, it has a band per model.
+        """
         return as_map(self.raster(), self._private.axes)
 
     @property
     def maps(self) -> list[str]:
-        """The names of the maps that there are, the main one first."""
+        """The names of the available maps, the main one first."""
         return list(raster_places(self._results))
 
     def raster(self, name: str | None = None) -> RasterMap:
@@ -186,7 +188,7 @@ class ModelRun:
         return stored_map(self._results, name)
 
     def get_map(self, name: str) -> Map:
-        """Return another map by its name, one of `maps`: an `xarray.DataArray` where xarray is installed."""
+        """Return another map by its name, one of `maps`: an `xarray.DataArray` if xarray is installed."""
         return as_map(self.raster(name), self._private.axes)
 
     def range(self, threshold: str | float | None = None) -> "geopandas.GeoDataFrame":
@@ -195,12 +197,12 @@ class ModelRun:
         Parameters
         ----------
         threshold : str or float, optional
-            A rule (``"mtp"``, ``"10p"``, ``"maxsss"``, ``"equal"``) or a value on the scale of the map. By default the
-            cells above zero of a model with exact zeros (entropy above 1), else by the rule of the run, or maxsss.
+            A rule (``"mtp"``, ``"10p"``, ``"maxsss"``, ``"equal"``) or a value on the scale of the map. Default: cells
+            above zero for a model with exact zeros (entropy above 1); otherwise the rule of the run, or maxsss.
         """
         return range_of(self._results, threshold)
 
-    def predict(self, data: Any, scale: str | None = None, *, layers_crs: object = None, **ways: object) -> Any:
+    def predict(self, data: Any, scale: str | None = None, *, layers_crs: object = None, **options: object) -> Any:
         """Predict for the rows of a table, or map other layers.
 
         Parameters
@@ -208,18 +210,18 @@ class ModelRun:
         data : DataFrame, or layers
             A table with one column per variable; or layers, as for `sdm.fit`, with the variables of the model.
         scale : str, optional
-            Of a species: ``"cloglog"`` (the default), ``"raw"``, ``"cumulative"`` or ``"logistic"``.
+            For species models: ``"cloglog"`` (the default), ``"raw"``, ``"cumulative"`` or ``"logistic"``.
         layers_crs : optional
-            Coordinate system of xarray layers that do not say it.
-        ways
+            Coordinate system of xarray layers without one.
+        options
             For layers, as for `sdm predict`: `extrapolation`, `threshold`, `area`, `nodata`, `align`, `rename`.
 
         Returns
         -------
         Series, DataFrame, DataArray or RasterMap
-            Of a table a Series with its index (of several classes or species a DataFrame); of layers a map.
+            For a table, a Series with its index (a DataFrame for several classes or species); for layers, a map.
         """
-        return predict_model(self._results, data, scale, layers_crs, ways)
+        return predict_model(self._results, data, scale, layers_crs, options)
 
     def __repr__(self) -> str:
         return f"<sdm.ModelRun of {self.name!r}, a model of {self.kind}>"

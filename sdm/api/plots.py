@@ -23,20 +23,22 @@ from sdm.report.results import Results, rows_of
 from sdm.report.stored_charts import CurveChart
 from sdm.types import AnyArray, Array
 
-PIXELS = 900  # of a map's long side, at most
-ACROSS = 4  # plots of curves in a row, at most
+PIXELS = 900  # maximum length of a map's longer side
+ACROSS = 4  # maximum number of curves in a row
 HINTS = {"folds": "fit with folds=5", "tune": "make the run with sdm.tune"}
 
 
 class Plots:
-    """Plots of one model. Every method but `curves` takes the `ax` to draw on; all make a figure if they need one, and
-    return the axes."""
+    """Plots of one model. Every method except `curves` accepts the `ax` to draw on, and creates a figure without it.
+
+    All return the axes.
+    """
 
     def __init__(self, results: Results) -> None:
         self._results = results
 
     def map(self, name: str | None = None, ax: Axes | None = None, *, records: bool = True) -> Axes:
-        """Draw a map, with the records on it: that which the page shows first, unless it is named (one of `maps`)."""
+        """Draw a map with the records: the map named (one of `maps`), by default the first one of the report."""
         results = self._results
         first = "richness" if name is None and "richness" in raster_places(results) else name
         path, band, label = place_of_map(results, first), 1, ""
@@ -48,13 +50,13 @@ class Plots:
 
     def curve(self, variable: str, ax: Axes | None = None) -> Axes:
         """Draw the response to one variable."""
-        known = self._curve_charts()
-        if variable not in known:
-            raise UnknownNameError(f"there is no response curve of '{variable}': expected one of {', '.join(known)}")
-        return plot_curve(known[variable], ax)
+        curves = self._curve_charts()
+        if variable not in curves:
+            raise UnknownNameError(f"there is no response curve of '{variable}': expected one of {', '.join(curves)}")
+        return plot_curve(curves[variable], ax)
 
     def curves(self, variables: Sequence[str] | None = None) -> AnyArray:
-        """Draw the response to every variable, or to those named, side by side; return an array of axes."""
+        """Draw the response to every variable, or to the variables named, in a grid; return an array of axes."""
         names = list(self._curve_charts() if variables is None else variables)
         if not names:
             raise ResultsError(f"there are no response curves of {self._results.title}: fit without curves=False")
@@ -63,7 +65,7 @@ class Plots:
         figure = pyplot.figure(figsize=(2.4 * across, 1.9 * down), layout="constrained")
         axes = [self.curve(name, figure.add_subplot(down, across, k)) for k, name in enumerate(names, start=1)]
         handles, labels = axes[0].get_legend_handles_labels()
-        for k, one in enumerate(axes):  # one legend, and one label per row, are enough
+        for k, one in enumerate(axes):  # one legend, and one label per row, are sufficient
             if (legend := one.get_legend()) is not None:
                 legend.remove()
             if k % across:
@@ -79,19 +81,19 @@ class Plots:
 
     def jackknife(self, measure: str = "train_gain", ax: Axes | None = None) -> Axes:
         """Draw the jackknife of the variables by a measure: `train_gain`, `test_gain`, `train_auc` or `test_auc`."""
-        known = charts.jackknife_charts(rows_of(self._results.tree("importance").get("jackknife")))
-        if measure not in known:
-            listed = f"expected one of {', '.join(known)}" if known else "fit with jackknife=True"
+        by_measure = charts.jackknife_charts(rows_of(self._results.tree("importance").get("jackknife")))
+        if measure not in by_measure:
+            listed = f"expected one of {', '.join(by_measure)}" if by_measure else "fit with jackknife=True"
             raise UnknownNameError(f"there is no jackknife by '{measure}' of {self._results.title}: {listed}")
-        axes = plot_bars(known[measure], ax, legend=False)  # it would lie on the bars
+        axes = plot_bars(by_measure[measure], ax, legend=False)  # it would cover the bars
         axes.legend(loc="lower center", bbox_to_anchor=(0.45, 1.0), ncols=2, fontsize=7, frameon=False)
         return axes
 
     def roc(self, ax: Axes | None = None) -> Axes:
         """Draw the ROC curve of training and test records."""
-        self._rows("roc")  # or say how to have them
+        self._rows("roc")  # raises without the table
         axes = plot_curve(cast("LineChart", stored_charts.roc_of(self._results)), ax, letters=60)
-        axes.set_xlabel(axes.get_xlabel().replace(" (", "\n("))  # for axes that are narrow
+        axes.set_xlabel(axes.get_xlabel().replace(" (", "\n("))  # for narrow axes
         return axes
 
     def omission(self, ax: Axes | None = None) -> Axes:
@@ -99,26 +101,26 @@ class Plots:
         return plot_curve(charts.omission_chart(self._rows("omission")), ax)
 
     def calibration(self, ax: Axes | None = None) -> Axes:
-        """Draw the share of sites with the species against its prediction, of a model with absences."""
-        found = self._results.tree("presence_absence").get("calibration") or self._results.numbers.get("calibration")
-        rows = rows_of(found)
+        """Draw the share of sites with the species against its prediction, for a model with absences."""
+        bins = self._results.tree("presence_absence").get("calibration") or self._results.numbers.get("calibration")
+        rows = rows_of(bins)
         self._need(rows, "calibration", "no absences")
         return plot_curve(charts.calibration_chart(rows), ax)
 
     def folds(self, ax: Axes | None = None) -> Axes:
-        """Draw which fold each record is held out in, over the land."""
-        self._rows("folds")  # or say how to have them
+        """Draw the records by the fold in which they are held out, on a map."""
+        self._rows("folds")  # raises without the table
         return plot_stored_folds(self._results, ax)
 
     def tuning(self, by: str | None = None, ax: Axes | None = None) -> Axes:
-        """Draw a measure against the multiplier for all settings that `sdm.tune` tried; the chosen one is ringed."""
+        """Draw a measure against the multiplier for all settings of `sdm.tune`, with a ring around the chosen one."""
         rows = self._rows("tune")
         if by is not None and by not in rows[0]:
             raise UnknownNameError(f"there is no measure '{by}' of the tuning: expected one of {', '.join(rows[0])}")
         return plot_stored_tuning(self._results, by, ax)
 
     def _curve_charts(self) -> Mapping[str, CurveChart]:
-        """Return the charts of the responses, all of one height, as the page has them; of classes their shares."""
+        """Return the charts of the curves with a common height, as in the report; shares for classes."""
         return stored_charts.share_charts(self._results) or stored_charts.response_charts(self._results, {})
 
     def _rows(self, key: str) -> list[dict[str, str]]:
@@ -143,7 +145,7 @@ def draw_raster(
     band: int = 1,
     species: bool = True,
 ) -> Axes:
-    """Draw a raster of results on axes; `shades` are what its values are called, and the largest that there can be."""
+    """Draw a raster of results on axes; `shades` are the label of its values, and their upper bound."""
     axes = plot_map(read_picture(path, PIXELS, band), Shades(*shades), ax, Marks(records or {}))
     axes.set_title(safe_text(title, 60), fontsize=9, fontstyle="italic" if species else "normal")
     return axes

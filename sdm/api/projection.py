@@ -1,4 +1,4 @@
-"""A projection as an object: models on scenarios, what changes, and how far that extrapolates."""
+"""A projection as an object: models on scenarios, change and extrapolation."""
 
 from functools import cached_property
 from pathlib import Path
@@ -25,7 +25,7 @@ class ProjectedSpecies:
     Parameters
     ----------
     results : Results
-        What the projection stored of the species.
+        The stored results of the species.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class ProjectedSpecies:
 
     @property
     def numbers(self) -> Numbers:
-        """Everything that was measured, as in the JSON file of the results."""
+        """All measures, as in the JSON file of the results."""
         return self._results.numbers
 
     @property
@@ -61,7 +61,7 @@ class ProjectedSpecies:
 
     @property
     def page(self) -> Path | None:
-        """The page with all results (HTML, opens offline); None where there is none."""
+        """The HTML report, which opens offline; None without one."""
         return self._results.page if self._results.page.is_file() else None
 
     def maps_of(self, scenario: str = "reference") -> list[str]:
@@ -69,16 +69,16 @@ class ProjectedSpecies:
         return list(self._rasters(scenario))
 
     def raster(self, scenario: str, name: str | None = None) -> RasterMap:
-        """Return a map of a scenario as an array with its profile; suitability unless it is named."""
+        """Return a map of a scenario as an array with its profile, by default suitability."""
         return read_raster(self._place(scenario, name), f"{self.name}, {scenario}")
 
     def get_map(self, scenario: str, name: str | None = None) -> Map:
-        """Return a map of a scenario: an `xarray.DataArray` where xarray is installed, else a `RasterMap`."""
+        """Return a map of a scenario: an `xarray.DataArray` if xarray is installed, otherwise a `RasterMap`."""
         return as_map(self.raster(scenario, name))
 
     @property
     def maps(self) -> Map:
-        """Suitability in the reference, where there is one, and in all scenarios: a band each."""
+        """Suitability in the reference, if there is one, and in all scenarios, as bands."""
         titles = [case.title for case in self._stored.cases]
         return as_map(stacked([self.raster(title) for title in titles], titles, self.name))
 
@@ -92,13 +92,13 @@ class ProjectedSpecies:
 
     def _row(self, case: StoredCase) -> Row:
         """Return the main numbers of a scenario."""
-        known = {"stable": "stable_present", "gain": "gain", "loss": "loss"}
-        changed = {f"{name}_km2": case.changed(key) for name, key in known.items()}
+        areas = {"stable": "stable_present", "gain": "gain", "loss": "loss"}
+        changed = {f"{name}_km2": case.changed(key) for name, key in areas.items()}
         area = {"suitable_km2": case.km2, "net_percent": case.net_percent, **changed}
         return {"species": self.name, "scenario": case.title, **case.fields, **area, "outside": case.outside}
 
     def _place(self, scenario: str, name: str | None) -> Path:
-        """Return the file of a map of a scenario; suitability unless it is named."""
+        """Return the path of a map of a scenario, by default suitability."""
         none = f"there is no map of scenario '{scenario}': run the projection again"
         return choose_raster(self._rasters(scenario), name, f"'{scenario}'", none)
 
@@ -107,8 +107,8 @@ class ProjectedSpecies:
         for case in self._stored.cases:
             if case.title == scenario:
                 return named_rasters(self._results.folder, case.tree("files"))
-        known = ", ".join(case.title for case in self._stored.cases)
-        raise UnknownNameError(f"there is no scenario '{scenario}': expected one of {known}")
+        titles = ", ".join(case.title for case in self._stored.cases)
+        raise UnknownNameError(f"there is no scenario '{scenario}': expected one of {titles}")
 
     def __repr__(self) -> str:
         return f"<sdm.ProjectedSpecies {self.name!r} in {len(self.scenarios)} scenarios>"
@@ -120,7 +120,7 @@ class ProjectionRun(SavedParts[ProjectedSpecies]):
     Parameters
     ----------
     folder : Path
-        Where the files are; without an `output` it goes with the object: see `to_folder`.
+        Folder of the files; without an `output`, it is removed with the object: see `to_folder`.
     private : PrivateFolder, optional
         The temporary folder of a projection in Python. `sdm.project` and `sdm.load_projection` make projections.
 
@@ -140,10 +140,10 @@ class ProjectionRun(SavedParts[ProjectedSpecies]):
 
     @cached_property
     def _parts(self) -> dict[str, ProjectedSpecies]:
-        found = [ProjectedSpecies(read_results(path)) for path in find_projections(self.folder)]
-        if not found:
+        parts = [ProjectedSpecies(read_results(path)) for path in find_projections(self.folder)]
+        if not parts:
             raise ResultsError(f"{self.folder} contains no projection: expected an output folder of 'sdm project'")
-        return {one.name: one for one in found}
+        return {one.name: one for one in parts}
 
     def __getitem__(self, name: str) -> ProjectedSpecies:
         if name not in self._parts:
@@ -159,8 +159,8 @@ class ProjectionRun(SavedParts[ProjectedSpecies]):
 
     @property
     def summary(self) -> "pd.DataFrame":
-        """One row per species and scenario: suitable area in km², its change in percent of the reference, what is
-        stable, gained and lost in km², and the share of cells outside the training range."""
+        """One row per species and scenario: suitable area in km², its change in percent of the reference, stable area,
+        gain and loss in km², and the share of cells outside the training range."""
         import pandas as pd
 
         rows = [one._row(case) for one in self._parts.values() for case in one._stored.cases]
@@ -168,11 +168,11 @@ class ProjectionRun(SavedParts[ProjectedSpecies]):
 
     @property
     def table(self) -> "pd.DataFrame":
-        """Everything that was measured, in long form: species, scenario, measure, of, value, unit."""
+        """All measures, in long form: species, scenario, measure, of, value, unit."""
         return read_table(self.folder / "scenarios.csv")
 
     def to_folder(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Save the results as `sdm project` writes them, with their pages; return the folder."""
+        """Save the results as `sdm project` writes them, with their HTML reports; return the folder."""
         return save_results(self.folder, Path(path), self._private, overwrite=overwrite)
 
     def __repr__(self) -> str:
@@ -209,5 +209,5 @@ def load_projection(folder: str | Path) -> ProjectionRun:
     True
     """
     run = ProjectionRun(Path(folder))
-    len(run)  # what is wrong is said here
+    len(run)  # raises without a projection
     return run

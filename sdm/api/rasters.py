@@ -1,4 +1,4 @@
-"""Maps in memory: an array with its grid, and the same as a DataArray of xarray where that is installed."""
+"""Maps in memory: an array with its grid, or a DataArray of xarray if that is installed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RasterMap:
-    """A map as an array, with where its cells are.
+    """A map as an array with its georeference.
 
     Attributes
     ----------
     values : (rows, columns) or (bands, rows, columns) array of float32
-        NaN where there is nothing.
+        NaN without data.
     profile : dict
-        Of rasterio: `crs`, `transform`, `width`, `height`, `count`, `dtype` and `nodata`.
+        Profile of rasterio: `crs`, `transform`, `width`, `height`, `count`, `dtype` and `nodata`.
     name : str
-        What the map shows.
+        Title of the map.
     bands : tuple of str
         The names of several bands, such as classes or species.
     tags : dict
-        What the file says of itself: scale, species, model.
+        Tags of the file: scale, species, model.
 
     Examples
     --------
@@ -42,8 +42,8 @@ class RasterMap:
     >>> from rasterio import Affine
     >>> from sdm import RasterMap
     >>> grid = {"crs": None, "transform": Affine(1000, 0, 0, 0, -1000, 0), "width": 3, "height": 2}
-    >>> found = RasterMap(np.zeros((2, 3), np.float32), grid, "suitability")
-    >>> found.shape, found.to_xarray()["x"].values.tolist()
+    >>> raster = RasterMap(np.zeros((2, 3), np.float32), grid, "suitability")
+    >>> raster.shape, raster.to_xarray()["x"].values.tolist()
     ((2, 3), [500.0, 1500.0, 2500.0])
     """
 
@@ -59,17 +59,17 @@ class RasterMap:
         return self.values.shape
 
     def to_xarray(self) -> "xarray.DataArray":
-        """Return the same as a DataArray with coordinates of the cells' centres; `.rio` of rioxarray knows its CRS."""
+        """Return a DataArray with coordinates of the cells' centres; its CRS is in `.rio` of rioxarray."""
         import xarray
 
         grid, height, width = self.profile["transform"], self.profile["height"], self.profile["width"]
-        # The very numbers that rioxarray gives to the layers: xarray aligns only what is equal.
+        # Computed exactly as in rioxarray: xarray aligns only equal coordinates.
         x, y = np.arange(width) * grid.a + (grid.a * 0.5 + grid.c), np.arange(height) * grid.e + (grid.e * 0.5 + grid.f)
-        known: Numbers = {"GeoTransform": " ".join(repr(float(v)) for v in grid.to_gdal())}
+        attributes: Numbers = {"GeoTransform": " ".join(repr(float(v)) for v in grid.to_gdal())}
         if self.profile["crs"] is not None:
             wkt = self.profile["crs"].to_wkt()
-            known |= {"crs_wkt": wkt, "spatial_ref": wkt}
-        coords: Numbers = {"y": y, "x": x, "spatial_ref": ((), 0, known)}
+            attributes |= {"crs_wkt": wkt, "spatial_ref": wkt}
+        coords: Numbers = {"y": y, "x": x, "spatial_ref": ((), 0, attributes)}
         dims: tuple[str, ...] = ("y", "x")
         if self.values.ndim == 3:
             dims, coords["band"] = ("band", "y", "x"), np.array(self.bands, dtype=object)
@@ -80,31 +80,31 @@ class RasterMap:
 
 
 Map = Any
-"""A map as users get it: an `xarray.DataArray` where xarray is installed, else a `RasterMap`."""
+"""A map for users: an `xarray.DataArray` if xarray is installed, otherwise a `RasterMap`."""
 
 
-def as_map(found: RasterMap, axes: Sequence[CellAxes] = ()) -> Map:
-    """Return a map as users get it: a DataArray where xarray is installed, else the array with its profile.
+def as_map(raster: RasterMap, axes: Sequence[CellAxes] = ()) -> Map:
+    """Return a map for users: a DataArray if xarray is installed, otherwise the array with its profile.
 
-    Layers that were objects of xarray give it their coordinates (`axes`) to the last digit, in their order and with the
-    names of their dimensions: xarray takes cells together only if their coordinates are equal.
+    The map has the exact coordinates, their order and the dimension names of layers that were xarray objects (`axes`),
+    because xarray combines cells only if their coordinates are equal.
     """
     if find_spec("xarray") is None:
-        return found
-    array = found.to_xarray()
+        return raster
+    array = raster.to_xarray()
     near = (one for one in axes if _same_cells(array["y"].values, one.y) and _same_cells(array["x"].values, one.x))
-    own = next(near, None)
-    if own is None:
+    user_axes = next(near, None)
+    if user_axes is None:
         return array
-    if own.y[0] < own.y[-1]:
+    if user_axes.y[0] < user_axes.y[-1]:
         array = array[..., ::-1, :]
-    array = array.assign_coords(y=own.y, x=own.x)
-    down, across = own.names
+    array = array.assign_coords(y=user_axes.y, x=user_axes.x)
+    down, across = user_axes.names
     return array.rename({old: new for old, new in (("y", down), ("x", across)) if old != new})
 
 
 def _same_cells(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Whether coordinates are those of the same cells, in whatever order."""
+    """Whether coordinates belong to the same cells, in any order."""
     if one.size != other.size or one.size < 2:
         return False
     other = other if (one[0] < one[-1]) == (other[0] < other[-1]) else other[::-1]
@@ -128,18 +128,18 @@ def read_raster(path: Path, name: str = "") -> RasterMap:
 
 
 def named_rasters(folder: Path, files: Numbers, before: str = "") -> dict[str, Path]:
-    """Return the rasters among the files of some results, by what they are."""
-    found: dict[str, Path] = {}
+    """Return the rasters among the files of results, by name."""
+    rasters: dict[str, Path] = {}
     for key, value in files.items():
         if isinstance(value, dict):
-            found |= named_rasters(folder, value, "" if key == "maps" else f"{key} ")
+            rasters |= named_rasters(folder, value, "" if key == "maps" else f"{key} ")
         elif isinstance(value, str) and value.endswith(".tif") and (folder / value).is_file():
-            found[f"{before}{key}"] = folder / value
-    return found
+            rasters[f"{before}{key}"] = folder / value
+    return rasters
 
 
 def choose_raster(places: Mapping[str, Path], name: str | None, whose: str, none: str) -> Path:
-    """Return the raster that is named, or else the first; `none` is what to say where there are no rasters."""
+    """Return the raster with a name, or the first; `none` is the message without rasters."""
     if not places:
         raise ResultsError(none)
     if name not in (None, *places):
@@ -148,7 +148,7 @@ def choose_raster(places: Mapping[str, Path], name: str | None, whose: str, none
 
 
 def stacked(maps: Sequence[RasterMap], names: Sequence[str], name: str = "") -> RasterMap:
-    """Return maps of one grid as one map with a band each."""
+    """Return maps on one grid as one map with a band each."""
     first = maps[0]
     for one in maps:
         same = [one.profile[key] == first.profile[key] for key in ("transform", "width", "height")]

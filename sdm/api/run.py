@@ -1,4 +1,4 @@
-"""A run as an object: a view on the folder of its results, whoever made it, the terminal or Python."""
+"""A run as an object: a view of the folder of its results, made in the terminal or in Python."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
 
 class Run(ModelRun, SavedParts[ModelRun]):
-    """The results of a run: a mapping from names (species) to models, and what they have in common.
+    """The results of a run: a mapping from names (species) to models, with common tables.
 
-    Of a run with one model everything of the model can be asked of the run itself: `run.map` is
-    `run["Virtualis montanus"].map`.
+    A run with one model has all attributes of the model: `run.map` is `run["Virtualis montanus"].map`.
 
     Parameters
     ----------
     folder : Path
-        Where the files are. Unless the run was given an `output`, the folder goes with the object: see `to_folder`.
+        Folder of the files. Without an `output`, it is removed with the object: see `to_folder`.
     private : PrivateFolder, optional
         The temporary folder of a run in Python. `sdm.fit`, `sdm.tune` and `sdm.load` make runs.
 
@@ -59,8 +58,8 @@ class Run(ModelRun, SavedParts[ModelRun]):
 
     @cached_property
     def _parts(self) -> dict[str, Results]:
-        found = [read_results(path) for path in find_results(self.folder)]
-        return {results.title: results for results in found}
+        parts = [read_results(path) for path in find_results(self.folder)]
+        return {results.title: results for results in parts}
 
     @property
     def _results(self) -> Results:
@@ -85,7 +84,7 @@ class Run(ModelRun, SavedParts[ModelRun]):
         return ModelRun(name, self._parts[name], self._private)
 
     def raster(self, name: str | None = None) -> RasterMap:
-        """Return a map as an array with its profile; of a run with several models a band per model."""
+        """Return a map as an array with its profile; for a run with several models, with a band per model."""
         if len(self._parts) == 1:
             return stored_map(self._results, name)
         maps = [stored_map(results, name) for results in self._parts.values()]
@@ -93,7 +92,7 @@ class Run(ModelRun, SavedParts[ModelRun]):
 
     @property
     def summary(self) -> "pd.DataFrame":
-        """One row per species with its main numbers; of a run with one model as well."""
+        """One row per species with its main numbers, also for a run with one model."""
         stored = self.folder / "summary.csv"
         if stored.is_file():
             return read_table(stored)
@@ -109,7 +108,7 @@ class Run(ModelRun, SavedParts[ModelRun]):
 
     @cached_property
     def failed(self) -> dict[str, str]:
-        """The species of a run with several that could not be fitted, and why."""
+        """The species that could not be fitted in a run over several, with the reasons."""
         if not (self.folder / "summary.csv").is_file():
             return {}
         failed = self.summary.loc[lambda rows: rows["status"] == "failed"]
@@ -117,12 +116,12 @@ class Run(ModelRun, SavedParts[ModelRun]):
 
     @property
     def notices(self) -> list[str]:
-        """What is to be known of records and layers."""
+        """Notices about records and layers."""
         return self._texts("notices")
 
     @property
     def projection(self) -> "ProjectionRun":
-        """The maps of the scenarios that the run was given (`scenarios=`)."""
+        """The maps of the scenarios of the run (`scenarios=`)."""
         from sdm.api.projection import ProjectionRun
 
         place = self.folder / "scenarios"
@@ -131,10 +130,10 @@ class Run(ModelRun, SavedParts[ModelRun]):
         return ProjectionRun(place, self._private)
 
     def to_folder(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """Save the results as `sdm fit` writes them, with the page of every model; return the folder.
+        """Save the results as `sdm fit` writes them, with the HTML report of every model; return the folder.
 
-        Tables, points and rasters that the run was made from as objects of Python are kept in `inputs/`, so that
-        `sdm fit run.yaml` repeats it.
+        Tables, points and rasters that were Python objects are saved in `inputs/`, to repeat the run with
+        `sdm fit run.yaml`.
         """
         return save_results(self.folder, Path(path), self._private, overwrite=overwrite)
 
@@ -152,13 +151,13 @@ class Run(ModelRun, SavedParts[ModelRun]):
 
 
 def load(place: str | Path) -> Run:
-    """Open the results of a run as an object, whoever made them: `sdm fit` in a terminal, or `sdm.fit`.
+    """Open the results of a run as an object, from `sdm fit` in a terminal or `sdm.fit`.
 
     Parameters
     ----------
     place : path
-        The output folder of a run, of one species or of many; or a model file (.npz, .lambdas) or numbers (.json) in
-        one. A model file that stands alone, as `save` writes it, has no tables and no map, and can predict.
+        The output folder of a run, for one species or many; or a model file (.npz, .lambdas) or numbers (.json) in it.
+        A model file without results, as written by `save`, has no tables and no map, and can predict.
 
     Raises
     ------
@@ -190,13 +189,13 @@ def load(place: str | Path) -> Run:
         results = _of_model(place) if bare else read_results(place)
         run.folder = results.folder
         run.__dict__["_parts"] = {results.title: results}
-    len(run)  # what is wrong is said here
+    len(run)  # raises without results
     return run
 
 
 def _of_model(path: Path) -> Results:
-    """Return the results of a model file that stands alone, such as one that `save` of an estimator wrote."""
+    """Return the results of a model file without results, such as a file written by `save` of an estimator."""
     model = load_model(path)
-    known: Numbers = {key: model.meta[key] for key in ("species", "title", "status", "gap") if key in model.meta}
-    numbers: Numbers = {"kind": model.kind, "species": path.stem, **known, "files": {"model": path.name}}
+    tags: Numbers = {key: model.meta[key] for key in ("species", "title", "status", "gap") if key in model.meta}
+    numbers: Numbers = {"kind": model.kind, "species": path.stem, **tags, "files": {"model": path.name}}
     return results_class(model.kind)(path.parent, path.stem, model.kind, numbers, {}, "", "")

@@ -1,4 +1,4 @@
-"""The private folder of a run in Python, and its results saved where the user wants them."""
+"""The private folder of a run in Python, and the copy of its results to the user's folder."""
 
 import csv
 import html
@@ -28,7 +28,7 @@ from sdm.types import Numbers
 
 @dataclass(frozen=True)
 class CellAxes:
-    """The names and coordinates of the cells of layers, as the user has them: down, then across."""
+    """The names and coordinates of the cells of the user's layers: down, then across."""
 
     names: tuple[str, str]
     y: NDArray[np.float64]
@@ -36,42 +36,42 @@ class CellAxes:
 
 
 class PrivateFolder:
-    """A folder for the results of a run and for the objects that it was made from, as files.
+    """A folder for the results of a run and for its input objects, as files.
 
-    It is there as long as something refers to it: a run, or one of its models.
+    It exists as long as an object refers to it: a run, or one of its models.
     """
 
     def __init__(self) -> None:
-        self.axes: list[CellAxes] = []  # of layers that were objects of xarray
+        self.axes: list[CellAxes] = []  # of layers that were xarray objects
 
     @cached_property
     def path(self) -> Path:
-        """The folder, which is made when it is first needed."""
+        """The folder, which is made at its first use."""
         path = Path(os.path.realpath(tempfile.mkdtemp(prefix="sdm-")))
         weakref.finalize(self, shutil.rmtree, path, ignore_errors=True)
         return path
 
     @property
     def results(self) -> Path:
-        """Where results are."""
+        """Folder of the results."""
         return self.path / "results"
 
     @property
     def inputs(self) -> Path:
-        """Where objects are that became files."""
+        """Folder of the objects as files."""
         return self.path / "inputs"
 
     @property
     def has_inputs(self) -> bool:
-        """Whether objects became files."""
+        """Whether objects were written as files."""
         return "path" in self.__dict__ and self.inputs.is_dir()
 
     def holds(self, folder: Path) -> bool:
-        """Whether a folder lies in this one."""
+        """Whether a folder is inside this one."""
         return "path" in self.__dict__ and folder.is_relative_to(self.path)
 
     def place(self, name: str) -> Path:
-        """Return a place for a new file or folder of the inputs, whose folder is there."""
+        """Return a free path for a file or folder of the inputs."""
         self.inputs.mkdir(exist_ok=True)
         path = self.inputs / name
         number = 2
@@ -81,7 +81,7 @@ class PrivateFolder:
         return path
 
 
-INPUTS = "inputs"  # the folder of saved results with the objects that a run was made from
+INPUTS = "inputs"  # folder of saved results with the input objects of the run
 SUFFIXES = (".yaml", ".txt", ".csv", ".json", ".jsonl", ".html")
 
 
@@ -89,7 +89,7 @@ Part = TypeVar("Part")
 
 
 class StoredPart(Protocol):
-    """A part of results, with everything that was measured."""
+    """A part of results, with all measures."""
 
     @property
     def numbers(self) -> Numbers:
@@ -98,7 +98,7 @@ class StoredPart(Protocol):
 
 
 class SavedParts(Mapping[str, Part]):
-    """Results in a folder as a mapping of their parts, by name; a folder without a place of its own is private."""
+    """Results in a folder as a mapping of their parts by name; without an output, the folder is private."""
 
     def __init__(self, folder: Path, private: PrivateFolder | None = None) -> None:
         self.folder = folder
@@ -107,7 +107,7 @@ class SavedParts(Mapping[str, Part]):
     @property
     @abstractmethod
     def _parts(self) -> Mapping[str, StoredPart]:
-        """The parts as they are stored."""
+        """The stored parts."""
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._parts)
@@ -120,18 +120,20 @@ class SavedParts(Mapping[str, Part]):
 
     @property
     def warnings(self) -> list[str]:
-        """What could mislead."""
+        """Warnings of all parts."""
         return self._texts("warnings")
 
     def _texts(self, key: str) -> list[str]:
-        """Return texts that are stored with the parts, each once."""
+        """Return the stored texts of all parts, without duplicates."""
         texts = [text for part in self._parts.values() for text in part.numbers.get(key) or ()]
         return list(dict.fromkeys(map(str, texts)))
 
 
 def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite: bool, held: bool = False) -> Path:
-    """Copy results to a folder in one step; paths in them that were private are those of the new folder, which is
-    `held` already if a run claimed it."""
+    """Copy results to a folder in one step, and replace private paths in them by the new ones.
+
+    `held` is set if the run holds the lock of the folder.
+    """
     target = output_folder(str(path))
     claimed = nullcontext() if held else claim(target, overwrite=overwrite)
     with claimed, staging(target, overwrite=overwrite) as stage:
@@ -148,7 +150,7 @@ def save_results(folder: Path, path: Path, private: PrivateFolder, *, overwrite:
 
 
 def _rewrite(file: Path, moved: dict[str, str]) -> None:
-    """Write the new places into a text file that names the old ones."""
+    """Replace the old paths by the new ones in a text file."""
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
     if not any(old in text for old in moved):
         return
@@ -172,7 +174,7 @@ def _in_json(text: str) -> str:
 
 
 def _in_yaml(text: str, moved: dict[str, str]) -> str:
-    """Replace places in the values of a run file; its first lines are comments."""
+    """Replace paths in the values of a run file; its first lines are comments."""
     head = "".join(line for line in text.splitlines(keepends=True) if line.startswith("#"))
     tree = _in_values(yaml.safe_load(text), moved)
     return head + str(yaml.safe_dump(tree, sort_keys=False, allow_unicode=True))

@@ -1,4 +1,4 @@
-"""The tables of a result as data frames."""
+"""Tables of results as data frames."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def read_table(path: Path) -> "pd.DataFrame":
-    """Read a table that a run wrote: numbers as numbers, text without the apostrophes that guard a spreadsheet."""
+    """Read a table of a run: numbers as numbers, text without the apostrophes that protect spreadsheets."""
     import pandas as pd
 
     table = pd.read_csv(path, keep_default_na=False, na_values=[""], encoding="utf-8", low_memory=False)
@@ -22,7 +22,7 @@ def read_table(path: Path) -> "pd.DataFrame":
 
 
 def stored_table(results: Results, key: str) -> "pd.DataFrame":
-    """Return a table of one model by what it is; empty where there is none."""
+    """Return a table of one model by its name; empty without one."""
     import pandas as pd
 
     path = results.path(key)
@@ -30,7 +30,7 @@ def stored_table(results: Results, key: str) -> "pd.DataFrame":
 
 
 def threshold_table(results: Results) -> "pd.DataFrame":
-    """Return one row per rule of a cutoff: its value on every scale, the area that it predicts, and the omission."""
+    """Return one row per threshold rule: its value on every scale, the predicted area, and the omission."""
     import pandas as pd
 
     rows = {key: row for key, row in results.tree("thresholds").items() if isinstance(row, dict)}

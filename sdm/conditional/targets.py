@@ -106,7 +106,7 @@ def site_weights(weight: ArrayLike | None, rows: int) -> Array | None:
     if weights.shape != (rows,):
         raise MismatchError(f"sample_weight has shape {weights.shape}, expected one weight for each of {rows:,} rows")
     if not np.all(np.isfinite(weights)) or np.any(weights < 0) or not np.any(weights > 0):
-        raise BadValueError("the weights of sites (sample_weight) must be at least 0, and not all 0")
+        raise BadValueError("the weights of sites (sample_weight) must be at least 0, and not all zero")
     return weights
 
 

@@ -1,11 +1,11 @@
-"""Background: cells drawn over the valid part of the layers, in one pass and in bounded memory.
+"""Sample background cells from the valid part of the layers, in one pass and in bounded memory.
 
-Every cell of the raster, valid or not, has one random number, drawn from the seed in row-major order; the n valid
-cells with the smallest numbers are the sample. So the result depends on the seed and on nothing else: not on the
-size of windows, on the number of threads, or on what else is read in the same pass.
+Every cell of the raster, valid or not, has one random number, drawn from the seed in row-major order; the sample is the
+n valid cells with the smallest numbers. The result depends only on the seed: not on the size of windows, the number of
+threads, or other reading in the same pass.
 
-Sampling effort comes in as a function of windows, and does one of two things: cells are drawn in proportion to it
-(``sample``), or it is the weight of cells that are drawn whatever it is (``prior``).
+Sampling effort is a function of windows with one of two uses: cells are drawn in proportion to it (``sample``), or it
+is the weight of cells that are drawn independently of it (``prior``).
 """
 
 from collections.abc import Callable, Sequence
@@ -31,33 +31,33 @@ if TYPE_CHECKING:
 WeightFunction = Callable[[Window], np.ndarray]
 """Relative sampling effort in the cells of a window, (h, w); cells with 0 or NaN are never background."""
 Treatment = Literal["sample", "prior"]
-"""The use of effort: cells are drawn by it, or it is the base measure that predictions are relative to."""
+"""The use of effort: cells are drawn by it, or it is the base measure of predictions."""
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """How the area and the effort of a cell become its weight in the base measure.
+    """Weights of cells in the base measure, from their area and effort.
 
-    Cells are drawn by the n shortest of exponential waiting times, each at the cell's own rate. Given the shortest time
-    that was not drawn, a cell of rate w was drawn with probability 1 - exp(-w limit), so w / (1 - exp(-w limit)) stands
-    for it without bias (Cohen and Kaplan 2007): nearly the same for all while few cells are drawn, and w itself when
-    all are. Effort that was not drawn by multiplies this.
+    The sample is the cells with the n shortest exponential waiting times, each with the rate of the cell. Given the
+    shortest time that was not drawn (limit), a cell of rate w was drawn with probability 1 - exp(-w limit), so
+    w / (1 - exp(-w limit)) is its unbiased weight (Cohen and Kaplan 2007): nearly equal for all if few cells are drawn,
+    and w if all are. Effort that is not used for drawing multiplies this weight.
     """
 
-    area_weighted: bool = False  # whether cells are drawn by their area
-    treatment: Treatment | None = None  # of effort; None: cells are drawn by it, if there is any
-    limit: float = np.inf  # the shortest waiting time that was not drawn; infinite if every cell is there
+    area_weighted: bool = False  # cells are drawn by their area
+    treatment: Treatment | None = None  # use of effort; None: cells are drawn by it, if there is any
+    limit: float = np.inf  # shortest waiting time that was not drawn; infinite if all cells were drawn
     scale: float = 1.0  # divides all weights
 
     def rate(self, area: np.ndarray, effort: np.ndarray | None) -> np.ndarray | None:
-        """Return the rates at which cells are drawn, None if all are equal."""
+        """Return the rates of drawing cells, None if all are equal."""
         rate = area if self.area_weighted else None
         if self.treatment == "sample" and effort is not None:
             rate = effort if rate is None else rate * effort
         return rate
 
     def weight(self, area: np.ndarray, effort: np.ndarray | None = None) -> np.ndarray:
-        """Return the weights of cells with these areas and efforts."""
+        """Return the weights of cells from their areas and efforts."""
         rate = self.rate(area, effort)
         weight = np.ones(len(area)) if rate is None else rate / -np.expm1(-rate * self.limit)
         if self.treatment == "prior" and effort is not None:
@@ -67,35 +67,35 @@ class Weighting:
 
 @dataclass(frozen=True)
 class Background:
-    """N cells that stand for what is available to a species, in row-major order."""
+    """N cells of the area available to a species, in row-major order."""
 
     rows: np.ndarray
     cols: np.ndarray
-    x: np.ndarray  # of the cells' centres, or of the points that were given
+    x: np.ndarray  # of the cells' centres, or of the user's points
     y: np.ndarray
     values: np.ndarray  # (N, V) of the layers, without NaN
-    weight: np.ndarray  # in the base measure, with mean 1: all 1 unless area or effort say otherwise
-    n_valid: int  # cells that could have been drawn: valid in all layers, in the study area, with effort
+    weight: np.ndarray  # in the base measure, with mean 1: all 1 without area or effort weights
+    n_valid: int  # cells that could be drawn: valid in all layers, in the study area, with effort
     presence_values: np.ndarray | None = None  # (M, V) values at `lookup_cells`, NaN for nodata
-    summary: Summary | None = None  # of the whole raster; None if it was not read whole
+    summary: Summary | None = None  # of the complete raster; None if a part was read
     notices: tuple[str, ...] = ()
-    weighting: Weighting = Weighting()  # a presence that joins the background gets the weight of its own cell
+    weighting: Weighting = Weighting()  # gives presences that are added to the background the weight of their cell
 
     def __len__(self) -> int:
         return len(self.rows)
 
     @cached_property
     def numbers(self) -> np.ndarray:
-        """The values in double precision: one array, whatever the number of species that are fitted to it."""
+        """The values in double precision, as one array for all species."""
         return np.ascontiguousarray(self.values, dtype=np.float64)
 
     def take(self, which: np.ndarray) -> "Background":
-        """Return some of the points, by index or by a boolean array."""
-        some = take_rows(self, which, ("rows", "cols", "x", "y", "values", "weight"))
-        return replace(some, n_valid=len(some))
+        """Return some points, by index or by a boolean array."""
+        part = take_rows(self, which, ("rows", "cols", "x", "y", "values", "weight"))
+        return replace(part, n_valid=len(part))
 
     def check(self, study_area: StudyArea | None = None) -> None:
-        """Raise DataError if there is no point at all."""
+        """Raise BackgroundError if there is no point."""
         if len(self):
             return
         where = "in the study area" if study_area is not None else "with a weight above 0"
@@ -105,7 +105,9 @@ class Background:
 
 def sample_background(stack: Stack, *, study_area: StudyArea | None = None, **options: Any) -> Background:
     """Draw background cells at random, without replacement, from the cells with data in all layers; at least one.
-    The options are those of `sample_backgrounds`."""
+
+    See `sample_backgrounds` for the options.
+    """
     background = sample_backgrounds(stack, [study_area], **options)[0]
     background.check(study_area)
     return background
@@ -122,12 +124,12 @@ def sample_backgrounds(
     lookup_cells: tuple[np.ndarray, np.ndarray] | None = None,
     threads: int = 2,
 ) -> list[Background]:
-    """Draw a background in each of several study areas, in one pass; one that holds no valid cell is empty.
+    """Draw a background in each of several study areas, in one pass; it is empty without a valid cell.
 
-    `n` may be ``"all"``; the same `seed` gives the same cells. `weighting` says whether cells are drawn in proportion
-    to their area, which in a geographic CRS shrinks towards the poles. `effort` (`Effort.window`) is called with each
-    window, from several threads: treated as ``"sample"``, the default, cells are drawn in proportion to it; as
-    ``"prior"``, it is their weight. `lookup_cells` are rows and columns of cells to look up in the same pass
+    `n` may be ``"all"``; the same `seed` gives the same cells. With `weighting`, cells can be drawn in proportion to
+    their area, which in a geographic CRS decreases towards the poles. `effort` (`Effort.window`) is called with each
+    window, from several threads: with ``"sample"``, the default, cells are drawn in proportion to it; with ``"prior"``,
+    it is their weight. `lookup_cells` are rows and columns of cells whose values are read in the same pass
     (`Located.cells`).
     """
     if n != "all" and n < 1:
@@ -156,12 +158,12 @@ def sample_backgrounds(
             draw.add(cells)
     if near.reach is None:
         summary.check(stack)
-    elif not any(draw.n_valid for draw in draws):  # is it the layers, or the study area?
+    elif not any(draw.n_valid for draw in draws):  # raise for the layers first, then for the study area
         stack.summary(threads=threads).check(stack)
-    whole = summary if near.reach is None else None
+    total = summary if near.reach is None else None
     values = None if lookup is None else lookup.values
     return [
-        replace(draw.result(), presence_values=values, summary=whole, notices=draw.notices(None if n == "all" else n))
+        replace(draw.result(), presence_values=values, summary=total, notices=draw.notices(None if n == "all" else n))
         for draw in draws
     ]
 
@@ -169,7 +171,7 @@ def sample_backgrounds(
 def _near(
     stack: Stack, study_areas: Sequence[StudyArea | None], lookup_cells: tuple[np.ndarray, np.ndarray] | None
 ) -> Stack:
-    """Return the stack, of which only the study areas and the cells to look up are read, if there are areas."""
+    """Return the stack limited to the study areas and the cells to look up, if all backgrounds have areas."""
     boxes = [area.bounds for area in study_areas if area is not None]
     if len(boxes) < len(study_areas) or not boxes:
         return stack
@@ -193,23 +195,23 @@ class _Cells(NamedTuple):
 
 
 _Candidates = tuple[_Cells, int, int, int]
-"""Of a window: candidates, and how many cells can be drawn, have zero effort, have unknown effort."""
+"""Result for a window: candidates, and numbers of cells that can be drawn, with zero effort, with unknown effort."""
 
 
 class _Draw:
-    """The n smallest keys among all windows seen so far, and the next, which says how likely each was."""
+    """Collects the n smallest keys of all windows, and the next one, which determines the probability of each."""
 
     def __init__(self, stack: Stack, n: int, seed: int, study_area: StudyArea | None, weighting: Weighting) -> None:
         self.stack, self.n, self.seed = stack, n, seed
         self.study_area, self.weighting = study_area, weighting
-        self.limit = np.inf  # keys above it cannot be in the sample any more
+        self.limit = np.inf  # larger keys cannot be in the sample
         self.kept: list[_Cells] = []
         self.n_valid = self.zero = self.missing = 0
 
     def candidates(
         self, window: Window, array: np.ndarray, valid: np.ndarray, effort: np.ndarray | None
     ) -> _Candidates:
-        """Return how many cells of a window can be drawn, and those of them that may be in the sample."""
+        """Return the number of cells of a window that can be drawn, and candidates for the sample among them."""
         if self.study_area is not None:
             valid = valid & self.study_area.mask(self.stack, window)
         zero = missing = 0
@@ -221,7 +223,7 @@ class _Draw:
         row, col = np.divmod(cell, int(window.width))
         strength = np.ones(len(cell)) if effort is None else effort.ravel()[cell]
         key = self._keys(window).ravel()[cell]
-        areas = self.stack.cell_area(np.arange(int(window.height)) + int(window.row_off))  # one for each row
+        areas = self.stack.cell_area(np.arange(int(window.height)) + int(window.row_off))  # one per row
         rate = self.weighting.rate(areas[row], strength)
         if rate is not None:
             # Exponential waiting times with rate w: the n shortest are a weighted sample without replacement
@@ -235,7 +237,7 @@ class _Draw:
         return _Cells(flat, key[few], strength[few], array[:, row, col].T), len(cell), zero, missing
 
     def _keys(self, window: Window) -> np.ndarray:
-        """Return the random numbers of the cells of a window: number i of the stream is that of cell i."""
+        """Return the random numbers of the cells of a window: cell i has number i of the stream."""
         height, width = int(window.height), int(window.width)
         start = int(window.row_off) * self.stack.width + int(window.col_off)
         bits = np.random.PCG64(self.seed)
@@ -248,7 +250,7 @@ class _Draw:
         return keys
 
     def add(self, window: _Candidates) -> None:
-        """Put the candidates of a window to the others."""
+        """Add the candidates of a window."""
         cells, count, zero, missing = window
         self.kept.append(cells)
         self.n_valid, self.zero, self.missing = self.n_valid + count, self.zero + zero, self.missing + missing
@@ -280,14 +282,14 @@ class _Draw:
         weight = weighting.weight(area, cells.effort)
         return Background(rows, cols, x, y, cells.values, weight, self.n_valid, weighting=weighting)
 
-    def notices(self, wanted: int | None) -> tuple[str, ...]:
+    def notices(self, requested: int | None) -> tuple[str, ...]:
         """Return messages about an unexpected background."""
         out = []
         for count, fault in ((self.missing, "no sampling effort (taken as zero)"), (self.zero, "zero sampling effort")):
             if count:
                 out.append(f"{count:,} valid cells have {fault}: they are not background")
-        if wanted is not None and self.n_valid < wanted:
-            out.append(f"only {self.n_valid:,} valid cells: all are background, not {wanted:,}")
+        if requested is not None and self.n_valid < requested:
+            out.append(f"only {self.n_valid:,} valid cells: all are background, not {requested:,}")
         return tuple(out)
 
 
@@ -299,23 +301,25 @@ def background_from_points(
     effort: "Effort | None" = None,
     one_per_cell: bool = False,
 ) -> Background:
-    """Use points that the user gives as background; several in a cell all count, unless `one_per_cell`. With `effort`
-    it is their weight, and points without any are left out."""
-    points = replace(occurrences, species=np.full(len(occurrences), "background", dtype=object))
-    located = locate(points, stack, study_area=study_area)
+    """Use points of the user as background; several in a cell all count, unless `one_per_cell`.
+
+    `effort` is their weight, and points without effort are dropped.
+    """
+    records = replace(occurrences, species=np.full(len(occurrences), "background", dtype=object))
+    located = locate(records, stack, study_area=study_area)
     values = stack.sample(*located.cells)
     refuse_values(values, stack, "background points")
     points_by_species, ledger = finish_cleaning(
-        located, values, remove_duplicates=one_per_cell, effort=None if effort is None else effort.at
+        located, values, remove_duplicates=one_per_cell, effort=None if effort is None else effort.at_cells
     )
     ledger.check("background")
-    kept = points_by_species["background"]
+    points = points_by_species["background"]
     dropped = ledger.describe("background")
     notices = (*ledger.notices("background points"), *([f"background points dropped: {dropped}"] if dropped else ()))
     weighting = Weighting(treatment=None if effort is None else "prior")
-    strength = None if effort is None else effort.at(kept.rows, kept.cols)
-    area = np.ones(len(kept))
+    strength = None if effort is None else effort.at_cells(points.rows, points.cols)
+    area = np.ones(len(points))
     weighting = replace(weighting, scale=float(weighting.weight(area, strength).mean()))
     weight = weighting.weight(area, strength)
-    place = (kept.rows, kept.cols, kept.x, kept.y, kept.values)
-    return Background(*place, weight, len(kept), notices=notices, weighting=weighting)
+    place = (points.rows, points.cols, points.x, points.y, points.values)
+    return Background(*place, weight, len(points), notices=notices, weighting=weighting)

@@ -1,8 +1,8 @@
-"""Names that raster files have for their values: category names, attribute tables and colours.
+"""Names of values in raster files: category names, attribute tables and colours.
 
-GDAL keeps the names of classes and raster attribute tables in a file `<raster>.aux.xml` (in a `.vrt` they are part of
-it), and Esri programs keep attribute tables in `<raster>.vat.dbf`. Rasterio reads neither, so they are read here, with
-limits on size, and without any definition of entities (which could make a small file fill the memory).
+GDAL stores the names of classes and raster attribute tables in a file `<raster>.aux.xml` (in a `.vrt` in the file
+itself), and Esri programs store attribute tables in `<raster>.vat.dbf`. Rasterio reads neither, so they are read here,
+with limits on size, and without definitions of entities (which could fill the memory from a small file).
 """
 
 from contextlib import suppress
@@ -17,8 +17,8 @@ from sdm.errors import SdmError
 MOST_BYTES = 16 << 20
 MOST_ROWS = 65_536
 VALUE, NAME = "5", "2"  # usage of columns of an attribute table: values of cells (or their range), and names
-TEXT = "2"  # a type of columns
-# Names of columns of names, without case and punctuation, the best first.
+TEXT = "2"  # type of a column
+# Titles of columns with names, without case and punctuation, the best first.
 NAMES = ("classname", "classnames", "category", "categoryname", "class", "label", "labels", "name", "names",
          "description", "descript", "desc", "landcover", "legend", "type", "typename")  # fmt: skip
 NOTHING = frozenset({"", "nodata", "no data", "no_data", "null", "none", "n/a", "na", "missing", "unclassified"})
@@ -26,14 +26,14 @@ NOTHING = frozenset({"", "nodata", "no data", "no_data", "null", "none", "n/a", 
 
 @dataclass(frozen=True)
 class Categories:
-    """What a file says of the values of a band: names of some of them, and whether they have colours."""
+    """Names of values of a band, and whether they have colours."""
 
     names: dict[float, str] = field(default_factory=dict)
     coloured: bool = False
 
 
 def read_categories(path: str, band: int, data: DatasetReader) -> Categories:
-    """Return the names that a band's file, which is open as `data`, has for values, and whether they have colours."""
+    """Return the names of values in the files of a band, which is open as `data`, and whether they have colours."""
     names: dict[float, str] = {}
     for source in (_from_tags(data), _from_xml(path, band), _from_dbf(path) if band == 1 else {}):
         names = {value: text.strip() for value, text in source.items() if text.strip().lower() not in NOTHING}
@@ -43,29 +43,29 @@ def read_categories(path: str, band: int, data: DatasetReader) -> Categories:
 
 
 def _coloured(data: DatasetReader, band: int) -> bool:
-    """Tell whether a band has a table of colours."""
+    """Whether a band has a colour table."""
     if data.dtypes[band - 1] not in ("uint8", "uint16"):
         return False
     try:
         return bool(data.colormap(band))
-    except ValueError:  # it has none
+    except ValueError:  # it has no table
         return False
 
 
 def _from_tags(data: DatasetReader) -> dict[float, str]:
-    """Return the names in the tags of a map of classes that sdm wrote."""
+    """Return the names in the tags of a class map written by sdm."""
     tags = {key.removeprefix("class_"): text for key, text in data.tags().items() if key.startswith("class_")}
     return {float(code): text for code, text in tags.items() if code.isdecimal()}
 
 
 def _from_xml(path: str, band: int) -> dict[float, str]:
-    """Return the names in GDAL's file beside a raster, or in a virtual raster."""
+    """Return the names in GDAL's auxiliary file of a raster, or in a virtual raster."""
     place = Path(path) if path.lower().endswith(".vrt") else Path(f"{path}.aux.xml")
     content = _content(place)
     if content is None or b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
         return {}
     try:
-        root = ElementTree.fromstring(content)  # noqa: S314 - it defines no entity, and is not large
+        root = ElementTree.fromstring(content)  # noqa: S314 - without entities, and not large
     except ElementTree.ParseError:
         return {}
     for item in root:
@@ -105,7 +105,7 @@ def _from_table(table: ElementTree.Element) -> dict[float, str]:
 
 
 def _place(columns: list[tuple[str, ...]], usage: str, names: tuple[str, ...]) -> int | None:
-    """Return the column of a usage, or of a name."""
+    """Return the index of the column with a usage, or with a name."""
     for k, column in enumerate(columns):
         if column[2] == usage:
             return k
@@ -114,10 +114,10 @@ def _place(columns: list[tuple[str, ...]], usage: str, names: tuple[str, ...]) -
 
 
 def _best(titles: list[str], places: list[int]) -> int | None:
-    """Return the place of the column that is most likely to hold names; the first if none is known."""
+    """Return the place of the column that probably contains names; the first if no title is recognized."""
     keys = ["".join(letter for letter in title.lower() if letter.isalnum()) for title in titles]
-    known = [places[keys.index(name)] for name in NAMES if name in keys]
-    return next(iter([*known, *places]), None)
+    titled = [places[keys.index(name)] for name in NAMES if name in keys]
+    return next(iter([*titled, *places]), None)
 
 
 def _from_dbf(path: str) -> dict[float, str]:
@@ -141,7 +141,7 @@ def _from_dbf(path: str) -> dict[float, str]:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the content of a file of reasonable size; None if there is none, or it is no plain file."""
+    """Return the content of a file of limited size; None if it is missing or not a plain file."""
     with suppress(OSError):
         if path.is_file() and path.stat().st_size <= MOST_BYTES:
             return path.read_bytes()

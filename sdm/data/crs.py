@@ -1,4 +1,4 @@
-"""Coordinate reference systems: the same or not, coordinates from one to another, and the size of the earth."""
+"""Coordinate reference systems: comparison, transformation of coordinates, and the size of the earth."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ def crs_name(crs: CRS | None) -> str:
 
 
 def same_crs(one: CRS | None, other: CRS | None) -> bool:
-    """Whether two reference systems are the same, whatever dialect of WKT they are written in."""
+    """Whether two reference systems are the same, in any dialect of WKT."""
     if one is None or other is None:
         return one is other
     return bool(one == other) or bool(one.to_dict() and one.to_dict() == other.to_dict())
 
 
 def reproject(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return coordinates in another CRS, inf where that is impossible; unchanged if the CRS is the same or unknown."""
+    """Return coordinates in another CRS, inf if that is impossible; unchanged if the CRS is the same or unknown."""
     if target is None or same_crs(as_crs(source), as_crs(target)):
         return x, y
     from pyproj import Transformer
@@ -43,7 +43,7 @@ def reproject(x: np.ndarray, y: np.ndarray, source: Any, target: Any) -> tuple[n
 
 
 def as_crs(crs: Any) -> CRS:
-    """Return a CRS object, or raise the user's error."""
+    """Return a CRS object; raise UnknownCrsError if it is invalid."""
     try:
         return CRS.from_user_input(crs)
     except (CRSError, ValueError, TypeError) as problem:
@@ -53,7 +53,7 @@ def as_crs(crs: Any) -> CRS:
 
 
 def great_circle(one: Array, other: Array) -> Array:
-    """Return the distances of points in degrees `(n, 2)` in km, pair by pair; one point `(1, 2)` pairs with all."""
+    """Return the pairwise distances in km of points in degrees `(n, 2)`; one point `(1, 2)` pairs with all."""
     (lon, lat), (lon0, lat0) = np.radians(one).T, np.radians(other).T
     half = np.sin((lat - lat0) / 2) ** 2 + np.cos(lat) * np.cos(lat0) * np.sin((lon - lon0) / 2) ** 2
     return np.asarray(2 * EARTH_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0))))

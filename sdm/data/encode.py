@@ -1,6 +1,6 @@
-"""Tables in, numbers out: arrays, data frames or columns by name, with classes as numbers or as text.
+"""Encode tables as numbers: arrays, data frames or columns by name, with classes as numbers or as text.
 
-Whatever has no names is rows of points: one row per point, one column per variable, as in scikit-learn.
+Tables without names have one row per point and one column per variable, as in scikit-learn.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,15 +23,15 @@ from sdm.types import AnyArray, Array
 
 @dataclass(frozen=True)
 class Encoder:
-    """How the columns of a table become numbers."""
+    """Conversion of the columns of a table to numbers."""
 
     names: tuple[str, ...]
     categorical: tuple[str, ...]
-    labels: dict[str, tuple[str, ...]]  # of categorical columns of text: their sorted classes, coded by position
+    labels: dict[str, tuple[str, ...]]  # for categorical columns of text: their sorted classes, coded by position
 
     @classmethod
     def learn(cls, table: Any, categorical: str | int | Sequence[str | int] = ()) -> "Encoder":
-        """Learn names and classes from a table as `encode` takes it; the columns of rows are named x0, x1, …"""
+        """Learn names and classes from a table as for `encode`; columns of arrays are named x0, x1, …"""
         table = as_table(table)
         names = column_names(table)
         if len(set(names)) != len(names):
@@ -47,10 +47,12 @@ class Encoder:
         return cls(tuple(names), chosen, labels)
 
     def encode(self, table: Any) -> Array:
-        """Return the table as an `(n, V)` array; text classes that were never seen become −1, missing ones NaN. Rows (a
-        2-D array or nested lists) have exactly these columns; if they are numbers alone they are taken as they are,
-        text classes by their codes, as are `NamedNumbers`. A data frame, or a mapping of names to columns, may have its
-        columns in any order, and more of them."""
+        """Return the table as an `(n, V)` array; unknown text classes become −1, missing ones NaN.
+
+        Rows (a 2-D array or nested lists) have exactly these columns. If all are numbers, they are unchanged, with
+        codes of text classes, as are `NamedNumbers`. A data frame, or a mapping of names to columns, may have more
+        columns, in any order.
+        """
         if isinstance(table, NamedNumbers) and set(self.names) <= set(table.columns):
             if table.columns == self.names:
                 return np.asarray(table.values, dtype=np.float64)
@@ -86,14 +88,14 @@ class Encoder:
 
 @dataclass(frozen=True)
 class NamedNumbers:
-    """Rows of numbers `(n, V)` whose columns have names: a table that needs no reading."""
+    """Rows of numbers `(n, V)` with column names, which need no encoding."""
 
     values: Array
     columns: tuple[str, ...]
 
 
 def as_table(table: Any) -> Any:
-    """Return a data frame or a mapping of equally long columns as it is, and anything else as a 2-D array of rows."""
+    """Return a data frame or a mapping of equally long columns unchanged, and other tables as a 2-D array of rows."""
     if hasattr(table, "columns"):
         return table
     if hasattr(table, "tocsr"):
@@ -106,9 +108,9 @@ def as_table(table: Any) -> Any:
         return table
     try:
         rows = np.asarray(table)
-        if rows.dtype.kind == "U":  # numbers among text, missing ones too, would be text
+        if rows.dtype.kind == "U":  # numbers and missing values in it would become text
             rows = np.asarray(table, dtype=object)
-    except ValueError:  # numpy's word for rows of different lengths
+    except ValueError:  # rows of different lengths
         raise MismatchError("the rows of X have different lengths: give each point one value per variable") from None
     if rows.ndim != 2:
         raise MismatchError(
@@ -121,7 +123,7 @@ def as_table(table: Any) -> Any:
 
 
 def column_names(table: Any) -> list[str]:
-    """Return the columns' names; those of an array are x0, x1, …"""
+    """Return the names of the columns; for an array x0, x1, …"""
     if isinstance(table, np.ndarray):
         return [f"x{v}" for v in range(table.shape[1])]
     return [str(name) for name in (table if isinstance(table, Mapping) else table.columns)]
@@ -154,12 +156,12 @@ def _numeric(values: AnyArray) -> bool:
 
 
 def _missing(value: object) -> bool:
-    # pandas' NA first: comparing with it gives no answer.
+    # pandas' NA first: comparisons with it return NA.
     return value is None or str(value) in ("<NA>", "NaT") or bool(value != value)
 
 
 def _numbers(values: AnyArray, name: str) -> Array:
-    """Return a column as floats, missing values as NaN, or say which value is no number."""
+    """Return a column as floats, missing values as NaN; raise at a value that is not a number."""
     try:
         return values.astype(np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Values that mean "no data", as a user writes them: `-9999`, several of them, `landcover=255`, or `none`."""
+"""Nodata values in the form of the option: `-9999`, several of them, `landcover=255`, or `none`."""
 
 import math
 from collections.abc import Sequence
@@ -13,17 +13,16 @@ EXPECTED = "expected a number, several numbers with commas, variable=number, or 
 
 @dataclass(frozen=True)
 class NodataCodes:
-    """Codes of "no data" by the names (or patterns) of the variables that they are for; None means that what the files
-    say is all there is."""
+    """Nodata codes by names (or patterns) of variables; None means only the nodata values in the files."""
 
     entries: tuple[tuple[str, float | None], ...] = ()
 
     @classmethod
-    def read(cls, given: "NodataGiven") -> "NodataCodes":
-        """Read what was written: a number, text, or several of them."""
-        if isinstance(given, NodataCodes):
-            return given
-        parts = [] if given is None else [given] if isinstance(given, str | float | int) else list(given)
+    def read(cls, values: "NodataValues") -> "NodataCodes":
+        """Read the option: a number, text, or several of them."""
+        if isinstance(values, NodataCodes):
+            return values
+        parts = [] if values is None else [values] if isinstance(values, str | float | int) else list(values)
         words = [word.strip() for part in parts for word in str(part).split(",") if word.strip()]
         entries = []
         for word in words:
@@ -39,17 +38,17 @@ class NodataCodes:
         return tuple(value for pattern, value in self.entries if value is not None and _meant(pattern, name))
 
     def trusts(self, name: str) -> bool:
-        """Tell whether no number of a variable is to be taken for a code that the files do not know of."""
+        """Whether untagged codes of a variable are accepted as values."""
         return any(value is None and _meant(pattern, name) for pattern, value in self.entries)
 
     @property
     def patterns(self) -> list[str]:
-        """The names, or patterns, of single variables."""
+        """Names, or patterns, of single variables."""
         return [pattern for pattern, _ in self.entries if pattern != "*"]
 
 
-NodataGiven = NodataCodes | float | str | Sequence[float | str] | None
-"""How codes may be given."""
+NodataValues = NodataCodes | float | str | Sequence[float | str] | None
+"""Accepted types of nodata values."""
 
 
 def _meant(pattern: str, name: str) -> bool:

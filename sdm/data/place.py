@@ -1,6 +1,6 @@
-"""Variables of place: where a cell or a record lies, in the coordinates of the layers.
+"""Variables of place: the coordinates of a cell or a record, in the system of the layers.
 
-A model that has them maps the region that it was fitted in, and no other: it is not for other places or times.
+A model with them maps only the region of its fit; it does not transfer to other places or times.
 """
 
 from collections.abc import Sequence
@@ -12,41 +12,40 @@ import numpy as np
 from sdm.errors import DuplicateNameError, IncompleteModelError, RegionError
 from sdm.types import Array, Numbers
 
-if TYPE_CHECKING:  # models ask for names alone
+if TYPE_CHECKING:  # models need only the names
     from rasterio.windows import Window
 
     from sdm.data.rasters.grid import Grid
 
 PLACE = ("place_x", "place_y")
-PLACE_ROW = "place"  # both of them, where a table has one row per variable
+PLACE_ROW = "place"  # both variables, in tables with one row per variable
 PLACE_WARNING = (
     "The model has spatial features (smooth functions of the coordinates): its map is valid in the training region "
     "only, not at other places or times"
 )
 ELSEWHERE = "the model has spatial features, which are valid in the training region only"
-TABLE_MARGIN = 0.05  # of each side of the box around the points of a table, which are some of a region's
+TABLE_MARGIN = 0.05  # of each side of the box around the points of a table, which do not reach its border
 
 Box = tuple[float, float, float, float]  # left, bottom, right and top
 
 
 def is_place(name: str) -> bool:
-    """Tell whether a variable is one of place."""
+    """Whether a variable is a variable of place."""
     return name in PLACE
 
 
 def has_place(names: Sequence[str]) -> bool:
-    """Tell whether variables of place are among these."""
+    """Whether variables of place are among the names."""
     return any(name in PLACE for name in names)
 
 
 def without_place(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the variables of the environment, in their order."""
+    """Return the variables of the environment, in order."""
     return tuple(name for name in names if name not in PLACE)
 
 
 def variable_groups(names: Sequence[str]) -> dict[str, list[int]]:
-    """Return what is told apart where variables are compared, and its columns: each variable of the environment, and
-    then place as one.
+    """Return the columns of each variable of the environment, and then of place as one group.
 
     Examples
     --------
@@ -58,18 +57,18 @@ def variable_groups(names: Sequence[str]) -> dict[str, list[int]]:
     return groups | ({PLACE_ROW: place} if place else {})
 
 
-def refuse_place_names(names: Sequence[str], what: str, source: str, *, row: bool = False) -> None:
-    """Raise if layers or columns (`what`) have the names of variables of place; with `row`, if one is called as both
-    together are."""
+def refuse_place_names(names: Sequence[str], noun: str, source: str, *, row: bool = False) -> None:
+    """Raise if layers or columns (`noun`) have the names of variables of place, or with `row`, the name of their
+    group."""
     if taken := [name for name in names if name in PLACE or (row and name == PLACE_ROW)]:
         raise DuplicateNameError(
-            f"{what} '{taken[0]}'{f' of {source}' if source else ''} has a name that is reserved for spatial features "
+            f"{noun} '{taken[0]}'{f' of {source}' if source else ''} has a name that is reserved for spatial features "
             "(--spatial): rename it"
         )
 
 
 def place_values(axis: str, grid: "Grid", window: "Window", out: np.ndarray) -> None:
-    """Write the coordinates along an axis (x or y) of the centres of a window's cells into an array (h, w)."""
+    """Write the coordinates along an axis (x or y) of the cell centres of a window into an array (h, w)."""
     rows = np.arange(int(window.row_off), int(window.row_off + window.height))
     cols = np.arange(int(window.col_off), int(window.col_off + window.width))
     x, y = grid.xy(rows, cols)
@@ -78,40 +77,40 @@ def place_values(axis: str, grid: "Grid", window: "Window", out: np.ndarray) -> 
 
 @dataclass(frozen=True)
 class Region:
-    """Where a model with variables of place was fitted: the box that its places lie in, and its coordinates."""
+    """The region of the fit of a model with variables of place: a box and its coordinate system."""
 
     box: Box
-    crs: str = ""  # as WKT; empty where it is not known, as of a table
+    crs: str = ""  # as WKT; empty if unknown, as in a table
 
     @classmethod
     def of_layers(cls, grid: "Grid", inside: Box | None = None) -> "Region":
-        """Return the region of layers, or that part of it which a study area lies in."""
+        """Return the region of layers, or its intersection with a study area."""
         return cls(common_box(grid.bounds, inside), "" if grid.crs is None else grid.crs.to_wkt())
 
     @classmethod
     def of_points(cls, x: Array, y: Array) -> "Region":
-        """Return the region of the points of a table: the box around them, and a little more on each side."""
+        """Return the region of the points of a table: the box around them with a margin on each side."""
         sides = [(float(np.min(part)), float(np.max(part))) for part in (x, y)]
         (left, right), (bottom, top) = ((a - TABLE_MARGIN * (b - a), b + TABLE_MARGIN * (b - a)) for a, b in sides)
         return cls((left, bottom, right, top))
 
     @classmethod
     def around(cls, regions: Sequence["Region | None"]) -> "Region | None":
-        """Return the region around several in the same coordinates; None if one of them is not known."""
-        known = [one for one in regions if one is not None]
-        if not known or len(known) < len(regions):
+        """Return the region around several in the same coordinates; None if one is unknown."""
+        regions_with_box = [one for one in regions if one is not None]
+        if not regions_with_box or len(regions_with_box) < len(regions):
             return None
-        left, bottom, right, top = zip(*(one.box for one in known))
-        return cls((min(left), min(bottom), max(right), max(top)), known[0].crs)
+        left, bottom, right, top = zip(*(one.box for one in regions_with_box))
+        return cls((min(left), min(bottom), max(right), max(top)), regions_with_box[0].crs)
 
     @classmethod
     def of_model(cls, model: Any) -> "Region | None":
-        """Return the region of a fitted model; None if it has no variable of place."""
+        """Return the region of a fitted model; None without variables of place."""
         if not has_place(model.names):
             return None
-        known = model.meta.get("region")
-        if known is not None:
-            return cls._read(known)
+        stored = model.meta.get("region")
+        if stored is not None:
+            return cls._read(stored)
         box = [-np.inf, -np.inf, np.inf, np.inf]
         for variable in getattr(model, "variables", ()):
             if variable.name in PLACE:
@@ -121,26 +120,26 @@ class Region:
         return cls((box[0], box[1], box[2], box[3]))
 
     @classmethod
-    def _read(cls, known: Any) -> "Region":
+    def _read(cls, stored: Any) -> "Region":
         try:
-            left, bottom, right, top = (float(number) for number in known["box"])
+            left, bottom, right, top = (float(number) for number in stored["box"])
             if not (left <= right and bottom <= top):
                 raise ValueError("a box without an inside")
-            return cls((left, bottom, right, top), str(known["crs"]))
+            return cls((left, bottom, right, top), str(stored["crs"]))
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteModelError("the model file lacks the region of the fit: fit the model again") from error
 
     @property
     def text(self) -> str:
-        """Where it is, in words."""
-        return _said(self.box)
+        """The box as text."""
+        return _box_text(self.box)
 
     def as_dict(self) -> Numbers:
-        """Return it as JSON values, for the record of a model."""
+        """Return the region as JSON values, for the metadata of a model."""
         return {"box": list(self.box), "crs": self.crs}
 
     def check_crs(self, grid: "Grid") -> None:
-        """Raise if layers are in other coordinates."""
+        """Raise if layers are in another coordinate system."""
         if not self.crs or grid.crs is None:
             return
         from rasterio.crs import CRS
@@ -149,41 +148,41 @@ class Region:
         from sdm.data.crs import crs_name, same_crs
 
         try:
-            own = CRS.from_wkt(self.crs)
+            region_crs = CRS.from_wkt(self.crs)
         except RasterioError:
-            return  # one that this version of PROJ cannot read: the box still tells
-        if not same_crs(own, grid.crs):
+            return  # this version of PROJ cannot read it: only the box is checked
+        if not same_crs(region_crs, grid.crs):
             raise RegionError(
                 f"{ELSEWHERE}; the layers are in {crs_name(grid.crs)}, and the training layers were in "
-                f"{crs_name(own)}: use layers in the same coordinate reference system"
+                f"{crs_name(region_crs)}: use layers in the same coordinate reference system"
             )
 
     def check(self, grid: "Grid", inside: Box | None = None) -> None:
-        """Raise if layers, or that part of them which a study area lies in, reach out of the region by more than a
-        cell, or are in other coordinates."""
+        """Raise if layers, or their part in a study area, extend beyond the region by more than a cell, or are in
+        another coordinate system."""
         self.check_crs(grid)
-        asked = common_box(grid.bounds, inside)
+        extent = common_box(grid.bounds, inside)
         cell = (abs(grid.transform.a), abs(grid.transform.e)) * 2
-        beyond = [own - at if k < 2 else at - own for k, (own, at) in enumerate(zip(self.box, asked))]
+        beyond = [low - end if k < 2 else end - low for k, (low, end) in enumerate(zip(self.box, extent))]
         if any(more > size * (1 + 1e-6) for more, size in zip(beyond, cell)):
             raise RegionError(
-                f"{ELSEWHERE}; the extent of the layers is {_said(asked)}, and of the training region "
-                f"{_said(self.box)}: use layers of that region, or a --study-area within it"
+                f"{ELSEWHERE}; the extent of the layers is {_box_text(extent)}, and of the training region "
+                f"{_box_text(self.box)}: use layers of that region, or a --study-area within it"
             )
 
     def beyond(self, x: Array, y: Array) -> np.ndarray:
-        """Return which points lie outside the region; those whose place is not known do not."""
+        """Return a mask of points outside the region; points without coordinates are not."""
         left, bottom, right, top = self.box
         with np.errstate(invalid="ignore"):
             return np.asarray((x < left) | (x > right) | (y < bottom) | (y > top))
 
 
 def common_box(one: Box, other: Box | None) -> Box:
-    """Return what two boxes have in common; without a second one, the first."""
+    """Return the intersection of two boxes; without a second one, the first."""
     if other is None:
         return one
     return max(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), min(one[3], other[3])
 
 
-def _said(box: Box) -> str:
+def _box_text(box: Box) -> str:
     return f"x {box[0]:.6g} to {box[2]:.6g}, y {box[1]:.6g} to {box[3]:.6g}"

@@ -1,7 +1,7 @@
-"""Survey sites divided for testing: visits to one site are never on both sides.
+"""Divide survey sites for testing, with all visits to one site on the same side.
 
-Every division takes the number of the site of every visit (`group`, of `site_groups`), and gives all visits of a
-site one side.
+Every division uses the site number of every visit (`group`, from `site_groups`), and keeps the visits of a site
+together.
 """
 
 from collections.abc import Sequence
@@ -12,18 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from sdm.errors import FoldsError
 from sdm.types import Array, Index
 
-# Names of columns, without case, spaces and punctuation; the first that a file has wins.
+# Names of columns, without case, spaces and punctuation; the first one in a file is used.
 SITE = (
     *("site", "siteid", "sitename", "plot", "plotid", "plotname", "station", "stationid", "sample", "sampleid", "id"),
     *("transect", "transectid", "quadrat", "locality", "row", "rowid", "rowname", "column1"),
 )
 LEAST = 2
-"""Records of every class that a model is learned from."""
+"""Minimum number of training records of a class."""
 
 
 def site_groups(*keys: ArrayLike) -> NDArray[np.int64]:
-    """Number the sites of visits, in their order: visits that agree in any key, directly or through others, are of one.
-    A key is names (n,) or coordinates (n, k); a visit without a name, or without coordinates, agrees with none in them.
+    """Number the sites of visits in their order.
+
+    Visits with a common key, directly or through others, are of one site. A key is names (n,) or coordinates (n, k);
+    missing names or coordinates match nothing.
     """
     columns = [_codes(np.asarray(key)) for key in keys]
     group = np.arange(columns[0].size)
@@ -38,18 +40,18 @@ def site_groups(*keys: ArrayLike) -> NDArray[np.int64]:
 
 
 def _codes(key: NDArray[np.generic]) -> NDArray[np.int64]:
-    """Return equal numbers for equal rows; those without a value get numbers of their own."""
-    known = key != "" if key.dtype.kind in "OUS" else np.isfinite(key.astype(np.float64))
-    known = known if known.ndim == 1 else known.all(axis=1)
-    out = np.arange(known.size)
-    if known.any():
-        out[known] = np.unique(key[known], axis=0 if key.ndim > 1 else None, return_inverse=True)[1].ravel()
-        out[~known] += int(out[known].max()) + 1
+    """Return equal numbers for equal rows; rows without a value get unique numbers."""
+    has_value = key != "" if key.dtype.kind in "OUS" else np.isfinite(key.astype(np.float64))
+    has_value = has_value if has_value.ndim == 1 else has_value.all(axis=1)
+    out = np.arange(has_value.size)
+    if has_value.any():
+        out[has_value] = np.unique(key[has_value], axis=0 if key.ndim > 1 else None, return_inverse=True)[1].ravel()
+        out[~has_value] += int(out[has_value].max()) + 1
     return out
 
 
 def number_sites(label: Index, group: Index | None = None) -> tuple[Index, Index]:
-    """Return the site of every visit, numbered as they appear, and each site's class: the rarest of those in it."""
+    """Return the site of every visit, numbered in order, and the class of each site: the rarest of its visits."""
     if group is None:
         return np.arange(label.size), label
     _, first, member = np.unique(group, return_index=True, return_inverse=True)
@@ -57,7 +59,7 @@ def number_sites(label: Index, group: Index | None = None) -> tuple[Index, Index
     rank[np.argsort(first)] = np.arange(first.size)
     member = rank[member]
     count = np.bincount(label)
-    common = np.argsort(-count[label], kind="stable")  # what is written last stays
+    common = np.argsort(-count[label], kind="stable")  # later classes overwrite earlier ones
     site_class = np.empty(first.size, dtype=np.int64)
     site_class[member[common]] = label[common]
     return member, site_class
@@ -66,8 +68,10 @@ def number_sites(label: Index, group: Index | None = None) -> tuple[Index, Index
 def fold_numbers(
     label: Sequence[int] | Index, folds: int, rng: np.random.Generator, group: Index | None = None
 ) -> Index:
-    """Divide sites at random into folds, every class as evenly as it goes; visits of one group stay together. Classes
-    are dealt out as they appear, so that folds do not depend on their names."""
+    """Divide sites at random into folds, stratified by class; visits of one group stay together.
+
+    Classes are divided in order of appearance, so that folds do not depend on their names.
+    """
     member, label = number_sites(np.asarray(label), group)
     out = np.empty(label.size, dtype=np.int64)
     start = 0
@@ -81,7 +85,7 @@ def fold_numbers(
 def training_rows(
     label: Index, percent: float, rng: np.random.Generator, group: Index | None = None
 ) -> NDArray[np.bool_]:
-    """Return which visits are for training: of every class a share of the sites is set aside, but two stay."""
+    """Return a mask of training visits: in every class a share of the sites is held out, but two remain."""
     member, site_class = number_sites(label, group)
     train = np.ones(site_class.size, dtype=bool)
     for c in np.unique(site_class):
@@ -96,7 +100,7 @@ def training_rows(
 
 
 def check_folds(folds: int, group: Index) -> None:
-    """Refuse more folds than there are sites."""
+    """Raise if there are more folds than sites."""
     sites = np.unique(group).size
     if folds > sites:
         visits = more = ""
@@ -109,17 +113,18 @@ def check_folds(folds: int, group: Index) -> None:
 def check_training(
     targets: Array, train: NDArray[np.bool_] | Index, classes: Sequence[str], option: str, fold: str = ""
 ) -> None:
-    """Refuse training sites that a class cannot be learned from: fewer than two records, or nothing of its proportions.
-    `targets` are labels as zeros and ones, or proportions, (C, n); `option` divides the sites: leaving it out mends it.
+    """Raise if the training sites of a class are insufficient: fewer than two records, or no proportion above zero.
+
+    `targets` are labels as zeros and ones, or proportions, (C, n); `option` is the option that divides the sites.
     """
     labels = bool(np.all((targets == 0) | (targets == 1)))
     least = LEAST if labels else 1
     for name, present in zip(classes, targets > 0):
-        count, left = int(present.sum()), int(present[train].sum())
-        if left < least:
+        count, rest = int(present.sum()), int(present[train].sum())
+        if rest < least:
             rather = f", or drop the class with --least {count + 1}" if labels and len(classes) > 2 else ""
             where = f"fold {fold}: " if fold else ""
             raise FoldsError(
-                f"{where}{left} of {count:,} records of class '{name}' remain for training, expected at least {least}: "
+                f"{where}{rest} of {count:,} records of class '{name}' remain for training, expected at least {least}: "
                 f"remove {option}{rather}"
             )

@@ -1,4 +1,4 @@
-"""Samples of survey sites: the variables at every visit and what was found there, divided for testing by site."""
+"""Samples of survey sites: variables and labels of every visit, divided for testing by site."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +15,17 @@ from sdm.types import Array, Index
 
 @dataclass(frozen=True)
 class SiteSample:
-    """What a model of survey sites is fitted to, one row per visit."""
+    """Training data of a model of survey sites, one row per visit."""
 
-    title: str  # what messages and results call it
+    title: str  # title in messages and results
     names: tuple[str, ...]  # the V variables, in the order of the columns
-    categorical: tuple[str, ...]  # those of them whose values are codes of categories
+    categorical: tuple[str, ...]  # variables with codes of categories
     values: Array  # (n, V), without missing values
-    target: Any  # what was found: an (n,) array or an (n, ·) data frame
-    x: Array  # in the CRS of the layers; NaN where a table came without
+    target: Any  # labels: an (n,) array or an (n, ·) data frame
+    x: Array  # in the CRS of the layers; NaN in a table without coordinates
     y: Array
-    group: Index  # the number of each row's site: visits to one site stay together where sites are divided
-    folds: np.ndarray | None = None  # labels, if a column of them was named
+    group: Index  # site number of each row: visits to one site stay together
+    folds: np.ndarray | None = None  # labels of folds, if a column is named
 
     def __len__(self) -> int:
         return len(self.values)
@@ -35,31 +35,33 @@ class SiteSample:
         return [("site", self.x, self.y)]
 
     def take(self, rows: np.ndarray, background: np.ndarray | None = None) -> Self:
-        """Return some of the rows, by index (repeated ones count again) or by booleans; sites have no background."""
+        """Return some rows, by index (repeated ones count again) or by booleans; sites have no background."""
         return take_rows(self, rows, ("values", "target", "x", "y", "group", "folds"))
 
     def environment(self) -> tuple[str, np.ndarray]:
-        """Return what stands for the environment, over which variables are correlated: its name, and the variables."""
+        """Return the noun and the values of the environment, for correlations of variables."""
         return "sites", self.values
 
     def pick(self, names: Sequence[str]) -> Self:
-        """Return the sample with some of its variables, in its own order."""
-        at = [v for v, name in enumerate(self.names) if name in names]
+        """Return the sample with some of its variables, in its order."""
+        columns = [v for v, name in enumerate(self.names) if name in names]
         return replace(
             self,
-            names=tuple(self.names[v] for v in at),
+            names=tuple(self.names[v] for v in columns),
             categorical=tuple(name for name in self.categorical if name in names),
-            values=np.ascontiguousarray(self.values[:, at]),
+            values=np.ascontiguousarray(self.values[:, columns]),
         )
 
     @property
     def label(self) -> Index | None:
-        """A number for each row's class, of which every part gets its share; None if sites are drawn alike."""
+        """The class number of each row, for stratified folds; None without stratification."""
         return None
 
     def check_part(self, train: Index, test: Index, option: str, fold: str = "") -> None:
-        """Refuse a division whose training sites cannot be learned from, or whose test sites show nothing. `option` is
-        what divides the sites, as the user typed it; `fold` holds the test sites out."""
+        """Raise FoldsError if the training sites are insufficient, or the test sites have no labels.
+
+        `option` divides the sites, as the user typed it; `fold` is the held-out fold.
+        """
 
 
 @dataclass(frozen=True)
@@ -67,10 +69,10 @@ class CommunitySample(SiteSample):
     """Sites of several species: `target` has one column per species, 1, 0 or missing."""
 
     def check_part(self, train: Index, test: Index, option: str, fold: str = "") -> None:
-        """Refuse parts where no species can be learned, or no label is known; arguments as for `SiteSample`."""
+        """Raise if no species can be trained, or all test labels are missing; arguments as in `SiteSample`."""
         labels = self.target.to_numpy(dtype=np.float64)
-        whose, known = f"fold {fold}" if fold else "the test", labels[train]
-        if not ((known == 1).any(axis=0) & (known == 0).any(axis=0)).any():
+        whose, training = f"fold {fold}" if fold else "the test", labels[train]
+        if not ((training == 1).any(axis=0) & (training == 0).any(axis=0)).any():
             raise FoldsError(f"{whose}: no species has presences and absences for training: change or remove {option}")
         if np.isnan(labels[test]).all():
             raise FoldsError(f"{whose}: every label is missing at its test sites: change or remove {option}")
@@ -79,12 +81,14 @@ class CommunitySample(SiteSample):
 @dataclass(frozen=True)
 class ClassSample(SiteSample):
     """Sites with a class each, or with proportions of classes: the counterpart of `SampleTable` for class models.
-    `target` is an array `(n,)` of labels, or a data frame `(n, C)` of proportions whose columns name the classes. A
-    site counts for the class that has most of it."""
+
+    `target` is an array `(n,)` of labels, or a data frame `(n, C)` of proportions with the classes as columns. For
+    stratification, a site belongs to its most frequent class.
+    """
 
     @cached_property
     def label(self) -> Index:
-        """The number of each row's class, in the order of `class_names`."""
+        """The class number of each row, in the order of `class_names`."""
         if hasattr(self.target, "columns"):
             return np.asarray(np.argmax(self.target.to_numpy(dtype=np.float64), axis=1))
         return np.unique(self.target, return_inverse=True)[1].ravel()
@@ -98,12 +102,12 @@ class ClassSample(SiteSample):
 
     @property
     def shares(self) -> Array:
-        """How much of every site is of each class, `(C, n)`: zeros and ones, or proportions that sum to one."""
+        """The share of each class at every site, `(C, n)`: zeros and ones, or proportions that sum to one."""
         if hasattr(self.target, "columns"):
-            given = self.target.to_numpy(dtype=np.float64).T
-            return np.asarray(given / given.sum(axis=0))
+            proportions = self.target.to_numpy(dtype=np.float64).T
+            return np.asarray(proportions / proportions.sum(axis=0))
         return np.eye(len(self.class_names))[self.label].T.copy()
 
     def check_part(self, train: Index, test: Index, option: str, fold: str = "") -> None:
-        """Refuse training sites that a class cannot be learned from; arguments as for `SiteSample`."""
+        """Raise if the training sites of a class are insufficient; arguments as in `SiteSample`."""
         check_training(self.shares, train, self.class_names, option, fold)

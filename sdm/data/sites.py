@@ -1,8 +1,8 @@
-"""Tables of survey sites: one 0/1 column per species, or one row per species and site.
+"""Read tables of survey sites: one 0/1 column per species, or one row per species and site.
 
-A column is a species if it is named as one, or else if it holds nothing but 0, 1 and blanks; in a table with one row
-per species and site the species are named in a column. The rest, without coordinates, the sites' names and species that
-were not asked for, is the environment, which may also be in a second table.
+A column is a species if it is named as one, or otherwise if it contains only 0, 1 and blanks. In a table with one row
+per species and site, a column contains the names of species. The other columns, without coordinates, site names and
+unused species, are the environment, which may also be in a second table.
 """
 
 from __future__ import annotations
@@ -41,79 +41,81 @@ _ROW = "\0row"
 
 @dataclass(frozen=True)
 class SiteTable:
-    """Survey sites with the species found there."""
+    """Survey sites with presence and absence of species."""
 
     labels: pd.DataFrame  # (n, S): 1, 0, or missing
-    environment: pd.DataFrame | None  # (n, V); None where it comes from layers
-    x: np.ndarray  # NaN where there are no coordinates
+    environment: pd.DataFrame | None  # (n, V); None with layers
+    x: np.ndarray  # NaN without coordinates
     y: np.ndarray
-    row: np.ndarray  # of each site in its file, from 1 and with the header, for messages
-    fold: np.ndarray | None  # labels, if a column of them was named
-    group: np.ndarray  # the number of each row's site: one name, or the same coordinates, are one site
+    row: np.ndarray  # row of each site in its file, from 1 with the header, for messages
+    fold: np.ndarray | None  # labels, if a column is named
+    group: np.ndarray  # site number of each row: one name, or the same coordinates, are one site
     source: str
     notes: tuple[str, ...] = ()
-    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
-    level: np.ndarray | None = None  # of each row, if a column of levels was named; empty where it is missing
+    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # dropped rows
+    level: np.ndarray | None = None  # of each row, if a column of levels is named; empty if missing
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, which: np.ndarray) -> SiteTable:
-        """Return some of the sites, by index or by booleans."""
+        """Return some sites, by index or by booleans."""
         return take_rows(self, which, ("labels", "environment", "x", "y", "row", "group", "fold", "level"))
 
 
 @dataclass(frozen=True)
 class NamedColumns:
-    """Columns that the user named; None or empty to find them."""
+    """Columns that the user named; None or empty for automatic recognition."""
 
-    species: Sequence[str] = ()  # names, patterns such as `sp_*`, or beginnings of names
+    species: Sequence[str] = ()  # names, patterns such as `sp_*`, or prefixes
     environment: Sequence[str] = ()  # names or patterns
-    exclude: Sequence[str] = ()  # names or patterns of columns that are no environment
+    exclude: Sequence[str] = ()  # names or patterns of columns that are not environment
     categorical: Sequence[str] = ()
     site: str | None = None
     x: str | None = None
     y: str | None = None
     fold: str | None = None
-    level: str | None = None  # whose values are the levels of a random effect
+    level: str | None = None  # values are the levels of a random effect
     presence_above: float | None = None  # counts or cover above this are presences; None: columns hold 0 and 1
 
 
 def read_site_table(
     path: str | Path,
-    wanted: NamedColumns | None = None,
+    named: NamedColumns | None = None,
     *,
     table: str | Path | None = None,
     layers: bool = False,
     labels_only: bool = False,
     rules: RowRules | None = None,
 ) -> SiteTable:
-    """Read a table of sites: text with any delimiter, with one column per species, or one row per species and site with
-    a column such as ``presence``. `table` is a second one with the environment, joined by a column that names sites in
-    both, or else row by row; with `layers` the environment comes from them, and no column is needed for it; nor with
-    `labels_only`, where no coordinates are needed either. `rules` say which rows of the first table take part, and how
-    many of either may be unreadable."""
-    wanted, rules = wanted or NamedColumns(), rules or RowRules()
+    """Read a table of sites: text with one column per species, or one row per species and site with a column such as
+    ``presence``.
+
+    `table` is a second one with the environment, joined by a common column of site names, otherwise row by row. With
+    `layers`, the environment comes from layers, and needs no column. With `labels_only`, neither environment nor
+    coordinates are needed. `rules` select the rows of the first table, and limit unreadable rows in both.
+    """
+    named, rules = named or NamedColumns(), rules or RowRules()
     layers = layers or labels_only
-    first = _Table.read(path, wanted, rules)
-    other = None if table is None else _Table.read(table, wanted, RowRules(most_bad=rules.most_bad))
+    first = _Table.read(path, named, rules)
+    other = None if table is None else _Table.read(table, named, RowRules(most_bad=rules.most_bad))
     tables = [part for part in (first, other) if part]
-    _check_columns(tables, wanted)
-    spelled = (_same(wanted.level, [str(name) for name in part.frame.columns]) for part in tables)
-    wanted = replace(wanted, level=next((name for name in spelled if name), wanted.level))
+    _check_columns(tables, named)
+    spelled = (_same(named.level, [str(name) for name in part.frame.columns]) for part in tables)
+    named = replace(named, level=next((name for name in spelled if name), named.level))
     first = first.wide()
-    second = None if other is None else first.join(other, wanted)
+    second = None if other is None else first.join(other, named)
     if not layers:
-        wanted, told = _expanded(first if second is None else second, wanted)
-    species = _species(first, wanted, only_table=second is None and not layers)
-    labels = pd.DataFrame({name: first.labels(name, wanted.presence_above) for name in species})
-    unused, notes = _unused_columns(first, species, wanted, only_table=second is None and not layers)
+        named, pattern_notes = _expanded(first if second is None else second, named)
+    species = _species(first, named, only_table=second is None and not layers)
+    labels = pd.DataFrame({name: first.labels(name, named.presence_above) for name in species})
+    unused, notes = _unused_columns(first, species, named, only_table=second is None and not layers)
     environment = None
     if not layers:
         taken = {*species, *unused} if second is None else set()
-        environment, more = _environment(first if second is None else second, taken, wanted)
-        notes += [*told, *more]
-    fold, level = (_labelling(name, first, second) for name in (wanted.fold, wanted.level))
+        environment, more = _environment(first if second is None else second, taken, named)
+        notes += [*pattern_notes, *more]
+    fold, level = (_labelling(name, first, second) for name in (named.fold, named.level))
     x, y = _coordinates(first, second)
     if layers and not labels_only and not (np.isfinite(x) & np.isfinite(y)).any():
         raise ColumnError(
@@ -123,20 +125,20 @@ def read_site_table(
         )
     rows = first.rows if second is None else first.rows.joined(second.rows)
     keep = rows.sift()
-    said = [*first.notes, *(second.notes if second else ()), *rows.notes, *notes]
-    said.append(f"{len(species)} species: {name_list(species)}")
+    messages = [*first.notes, *(second.notes if second else ()), *rows.notes, *notes]
+    messages.append(f"{len(species)} species: {name_list(species)}")
     names = [as_text(first.frame[first.site])] if first.site else []
     group = site_groups(*names, np.column_stack([x, y]))
-    left = rows.left_out(np.full(len(x), "", dtype=object), x, y)
-    left = pd.concat([first.left_out, left], ignore_index=True) if len(first.left_out) and len(left) else left
-    left = left if len(left) else first.left_out
-    sites = SiteTable(labels, environment, x, y, first.row, fold, group, str(path), tuple(said), left, level)
+    lost = rows.left_out(np.full(len(x), "", dtype=object), x, y)
+    lost = pd.concat([first.left_out, lost], ignore_index=True) if len(first.left_out) and len(lost) else lost
+    lost = lost if len(lost) else first.left_out
+    sites = SiteTable(labels, environment, x, y, first.row, fold, group, str(path), tuple(messages), lost, level)
     return sites if keep.all() else sites.take(keep)
 
 
 @dataclass(frozen=True)
 class _Table:
-    """A table, and which of its columns are coordinates and names of sites."""
+    """A table, with its columns of coordinates and site names."""
 
     name: str
     frame: pd.DataFrame
@@ -145,17 +147,17 @@ class _Table:
     y: str | None
     site: str | None
     notes: tuple[str, ...]
-    rules: RowRules  # how many rows may be unreadable; filters were applied on reading
+    rules: RowRules  # limit of unreadable rows; filters have already been applied
     left_out: pd.DataFrame
-    pivoted: tuple[str, ...] = ()  # the species of a table with one row per species and site
+    pivoted: tuple[str, ...] = ()  # species of a table with one row per species and site
 
     @cached_property
     def rows(self) -> FileRows:
-        """The rows, whose columns of numbers are read one after the other."""
+        """The rows, with faults of the columns read so far."""
         return FileRows(self.frame, self.row, self.name, self.rules)
 
     @classmethod
-    def read(cls, path: str | Path, wanted: NamedColumns, rules: RowRules) -> _Table:
+    def read(cls, path: str | Path, named: NamedColumns, rules: RowRules) -> _Table:
         path = Path(path)
         if not path.is_file():
             raise MissingFileError(f"file '{path}' does not exist: expected a table of sites")
@@ -164,10 +166,10 @@ class _Table:
         text = TextTable(path)
         rows = FileRows.read(text, set(), rules=rules)
         header = [str(name) for name in rows.frame.columns]
-        pair = zip((wanted.x, wanted.y), coordinate_pair(header))
-        x, y = (known if name is None else _same(name, header) for name, known in pair)
+        pair = zip((named.x, named.y), coordinate_pair(header))
+        x, y = (recognized if name is None else _same(name, header) for name, recognized in pair)
         x, y = (x, y) if x and y else (None, None)
-        site = first_of(header, SITE) if wanted.site is None else _same(wanted.site, header)
+        site = first_of(header, SITE) if named.site is None else _same(named.site, header)
         keep, later = rows.sift(), RowRules(RecordFilters(keep_absences=True), rules.most_bad)
         if not keep.any():
             raise NoRecordsError(f"file '{path.name}' contains no usable site ({'; '.join(rows.notes)})")
@@ -177,21 +179,21 @@ class _Table:
         notes = (*text.notes, *rows.notes)
         return cls(path.name, frame, rows.row[keep], x, y, site, notes, later, rows.left_out(blank, xs, ys))
 
-    def free_columns(self, wanted: NamedColumns) -> list[str]:
-        """Return the columns that are not coordinates, names of sites or folds."""
-        taken = {self.x, self.y, self.site, wanted.fold, wanted.level} - {*wanted.environment}
+    def free_columns(self, named: NamedColumns) -> list[str]:
+        """Return the columns other than coordinates, site names and folds."""
+        taken = {self.x, self.y, self.site, named.fold, named.level} - {*named.environment}
         return [str(name) for name in self.frame.columns if name not in taken]
 
     def is_species(self, name: str) -> bool:
-        """Whether a column holds nothing but 0, 1 and blanks, but for a few cells that cannot be read."""
+        """Whether a column contains only 0, 1 and blanks, except for a few unreadable cells."""
         column = self.frame[name]
-        known = pd.to_numeric(_flags(column), errors="coerce")
-        words = int(np.count_nonzero(known.isna() & column.notna()))
+        values = pd.to_numeric(_flags(column), errors="coerce")
+        words = int(np.count_nonzero(values.isna() & column.notna()))
         few = words <= ceil(len(column) * self.rules.most_bad / 100)
-        return bool(known.notna().any() and known.dropna().isin([0, 1]).all() and few)
+        return bool(values.notna().any() and values.dropna().isin([0, 1]).all() and few)
 
     def labels(self, name: str, above: float | None = None) -> np.ndarray:
-        """Return a species' column as numbers; as 1 and 0 where counts or cover `above` a number are presences."""
+        """Return the column of a species as numbers; as 1 and 0 if counts or cover `above` a number are presences."""
         values = self.rows.numbers(_flags(self.frame[name]))
         return values if above is None else np.where(np.isnan(values), np.nan, values > above)
 
@@ -222,9 +224,9 @@ class _Table:
         row = out.pop(_ROW).to_numpy()
         return replace(self, frame=out, row=row, notes=(*self.notes, note), pivoted=tuple(labels.columns))
 
-    def join(self, other: _Table, wanted: NamedColumns) -> _Table:
-        """Return another table with one row for each of our sites."""
-        key = self._key(other, wanted)
+    def join(self, other: _Table, named: NamedColumns) -> _Table:
+        """Return another table with one row per site of this one."""
+        key = self._key(other, named)
         if key is None:
             if len(self.frame) != len(other.frame):
                 raise MismatchError(
@@ -237,23 +239,23 @@ class _Table:
         if not place.is_unique:
             twice = place[place.duplicated(keep="last")][0]
             raise DuplicateNameError(f"site '{twice}' occurs twice in '{other.name}': expected one row per site")
-        at = place.get_indexer(ours)
-        if (at < 0).all():
+        index = place.get_indexer(ours)
+        if (index < 0).all():
             raise MismatchError(
                 f"no site of '{self.name}' is in '{other.name}' (joined by column '{key}'): the first site is "
                 f"'{ours[0]}' in one and '{theirs[0]}' in the other"
             )
         frame = other.frame.set_axis(place).reindex(ours).reset_index(drop=True)
         note = f"'{other.name}' joined by column '{key}'"
-        if absent := int(np.count_nonzero(at < 0)):
+        if absent := int(np.count_nonzero(index < 0)):
             note += f"; {absent:,} sites are not in it"
-        return replace(other, frame=frame, row=other.row[at], notes=(*other.notes, note))
+        return replace(other, frame=frame, row=other.row[index], notes=(*other.notes, note))
 
-    def _key(self, other: _Table, wanted: NamedColumns) -> str | None:
-        """Return the column that names sites in both tables."""
-        if wanted.site is not None:
+    def _key(self, other: _Table, named: NamedColumns) -> str | None:
+        """Return the column of site names in both tables."""
+        if named.site is not None:
             ours, theirs = (
-                named_column(wanted.site, [str(name) for name in part.frame.columns], part.name)
+                named_column(named.site, [str(name) for name in part.frame.columns], part.name)
                 for part in (self, other)
             )
             if ours != theirs:
@@ -265,12 +267,12 @@ class _Table:
 
 
 def _same(name: str | None, header: list[str]) -> str | None:
-    """Return the column that the user named, spelled as in the header; None if it is not there."""
+    """Return a column that the user named, as spelled in the header; None if it is missing."""
     return None if name is None else name if name in header else first_of(header, [column_key(name)])
 
 
 def _labelling(name: str | None, first: _Table, second: _Table | None) -> np.ndarray | None:
-    """Return a column that was named, as text, from the table that has it; None where none was."""
+    """Return a named column as text, from the table that has it; None without a name."""
     if name is None:
         return None
     for part in (first, second):
@@ -280,10 +282,10 @@ def _labelling(name: str | None, first: _Table, second: _Table | None) -> np.nda
     return None
 
 
-def _check_columns(tables: Sequence[_Table], wanted: NamedColumns) -> None:
-    """Raise if a column that was named is in none of the tables."""
+def _check_columns(tables: Sequence[_Table], named: NamedColumns) -> None:
+    """Raise if a named column is in none of the tables."""
     headers = [[str(name) for name in table.frame.columns] for table in tables]
-    for option, name in (("--x-column", wanted.x), ("--y-column", wanted.y), ("--site-column", wanted.site)):
+    for option, name in (("--x-column", named.x), ("--y-column", named.y), ("--site-column", named.site)):
         if name is not None and not any(_same(name, header) for header in headers):
             has = "; ".join(f"'{table.name}' has {', '.join(header)}" for table, header in zip(tables, headers))
             raise UnknownColumnError(f"{option} '{name}': no table has such a column; {has}")
@@ -299,18 +301,18 @@ def _flags(column: pd.Series) -> pd.Series:
 
 
 def _is_count(column: pd.Series) -> bool:
-    """Whether a column holds whole numbers from 0 on, 0 among them and more than 1 too: what counts look like."""
-    known = pd.to_numeric(_flags(column), errors="coerce").dropna()
-    return bool(len(known) and known.min() == 0 and known.max() > 1 and (known == known.round()).all())
+    """Whether a column looks like counts: whole numbers from 0, with 0 and numbers above 1."""
+    values = pd.to_numeric(_flags(column), errors="coerce").dropna()
+    return bool(len(values) and values.min() == 0 and values.max() > 1 and (values == values.round()).all())
 
 
-def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[str]:
+def _species(table: _Table, named: NamedColumns, *, only_table: bool) -> list[str]:
     """Return the columns of species."""
-    columns = table.free_columns(wanted)
-    if not wanted.species:
-        free = [name for name in columns if name not in wanted.environment and name not in wanted.categorical]
+    columns = table.free_columns(named)
+    if not named.species:
+        free = [name for name in columns if name not in named.environment and name not in named.categorical]
         species = [name for name in free if name in (table.pivoted or free) and table.is_species(name)]
-        if wanted.presence_above is not None and not table.pivoted:
+        if named.presence_above is not None and not table.pivoted:
             if only_table:
                 raise ConflictError("joint.presence_above needs the columns of counts or cover: add --species")
             species = [
@@ -331,7 +333,7 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
             )
         return species
     out: list[str] = []
-    for word in wanted.species:
+    for word in named.species:
         parts = [word] if word in columns else [part.strip() for part in word.split(",") if part.strip()]
         for part in parts:
             exact = [name for name in columns if name == part]
@@ -345,49 +347,51 @@ def _species(table: _Table, wanted: NamedColumns, *, only_table: bool) -> list[s
 
 
 def _unused_columns(
-    table: _Table, species: Sequence[str], wanted: NamedColumns, *, only_table: bool
+    table: _Table, species: Sequence[str], named: NamedColumns, *, only_table: bool
 ) -> tuple[list[str], list[str]]:
     """Return columns that are neither species nor environment, unless they are named, and messages about them.
-    `only_table`: the table's other columns are the environment."""
-    named = {*species, *wanted.environment, *wanted.categorical}
-    free = [name for name in table.free_columns(wanted) if name not in named]
+
+    `only_table`: the other columns of the table are the environment.
+    """
+    used = {*species, *named.environment, *named.categorical}
+    free = [name for name in table.free_columns(named) if name not in used]
     blank = [name for name in free if table.frame[name].isna().all()]
     notes = [f"column '{name}' is blank at every site and was dropped" for name in blank]
     free = [name for name in free if name not in blank]
-    left = [name for name in free if name in table.pivoted or (not table.pivoted and table.is_species(name))]
-    if left and not wanted.environment:
+    unused = [name for name in free if name in table.pivoted or (not table.pivoted and table.is_species(name))]
+    if unused and not named.environment:
         kind = "other species of the table" if table.pivoted else "columns with only 0, 1 and blanks"
         how = "" if not only_table or table.pivoted else ", or with --environment if they are not species"
-        notes.append(f"{kind} were dropped: {name_list(left)}; name them with --species to use them{how}")
+        notes.append(f"{kind} were dropped: {name_list(unused)}; name them with --species to use them{how}")
     counts = [name for name in free if name not in table.pivoted and _is_count(table.frame[name])]
-    if counts and not wanted.environment:
+    if counts and not named.environment:
         done = "used as environment" if only_table else "not used"
         least = "" if not only_table else "; otherwise name the columns of the environment with --environment"
         notes.append(
             f"columns of whole numbers from 0 on, {done}: {name_list(counts)}; for counts of species, use --species "
             f"with these names and --presence-above 0{least}"
         )
-    return [*blank, *left], notes
+    return [*blank, *unused], notes
 
 
-def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) -> tuple[pd.DataFrame, list[str]]:
+def _environment(table: _Table, species: Collection[str], named: NamedColumns) -> tuple[pd.DataFrame, list[str]]:
     """Return the columns of the environment, and messages about them."""
     notes = []
     chosen: dict[str, np.ndarray] = {}
-    names = [name for name in wanted.environment if name not in wanted.exclude]
-    if not wanted.environment:
-        free = [name for name in table.free_columns(wanted) if name not in species and name not in wanted.exclude]
-        idle = [name for name in free if name not in wanted.categorical and numbers_rows(name, table.frame[name])]
+    names = [name for name in named.environment if name not in named.exclude]
+    if not named.environment:
+        free = [name for name in table.free_columns(named) if name not in species and name not in named.exclude]
+        idle = [name for name in free if name not in named.categorical and numbers_rows(name, table.frame[name])]
         notes += [not_a_variable(name) for name in idle]
         names = [name for name in free if name not in idle]
-    for name in wanted.categorical:
-        if name not in names and name not in wanted.exclude:
+    for name in named.categorical:
+        if name not in names and name not in named.exclude:
             raise UnknownVariableError(f"layers.categorical={name}: expected some of {', '.join(names)}")
     for name in names:
         column = _flags(table.frame[name])
-        if name in wanted.categorical:
+        if name in named.categorical:
             chosen[name] = column.to_numpy() if pd.api.types.is_numeric_dtype(column) else column.to_numpy(dtype=object)
-        elif not wanted.environment and pd.to_numeric(column, errors="coerce").isna().all():
+        elif not named.environment and pd.to_numeric(column, errors="coerce").isna().all():
             notes.append(f"column '{name}' contains no numbers and was dropped: use --categorical {name} for classes")
         else:
             chosen[name] = table.rows.numbers(column)
@@ -399,28 +403,30 @@ def _environment(table: _Table, species: Collection[str], wanted: NamedColumns) 
     return pd.DataFrame(chosen), notes
 
 
-def _expanded(table: _Table, wanted: NamedColumns) -> tuple[NamedColumns, list[str]]:
-    """Replace patterns of the environment by the columns that they match, and say which are left out; coordinates and
-    the like, and columns that number the rows, must be named in full."""
-    columns, free = [str(name) for name in table.frame.columns], table.free_columns(wanted)
+def _expanded(table: _Table, named: NamedColumns) -> tuple[NamedColumns, list[str]]:
+    """Replace patterns of the environment by matching columns; return notes on dropped ones.
+
+    Coordinates, site names and row numbers must be named in full.
+    """
+    columns, free = [str(name) for name in table.frame.columns], table.free_columns(named)
     environment: list[str] = []
     notes: list[str] = []
-    for word in wanted.environment:
-        found = [word] if word in columns else matching(word, free, "variables", "column", table.name)
-        for name in found:
-            if name not in wanted.environment and numbers_rows(name, table.frame[name]):
+    for word in named.environment:
+        matches = [word] if word in columns else matching(word, free, "variables", "column", table.name)
+        for name in matches:
+            if name not in named.environment and numbers_rows(name, table.frame[name]):
                 notes.append(not_a_variable(name))
             elif name not in environment:
                 environment.append(name)
-    exclude = [name for word in wanted.exclude for name in matching(word, columns, "exclude", "column", table.name)]
-    if wanted.environment and not set(environment) - set(exclude):
-        asked = ",".join([*wanted.environment, *(f"not {word}" for word in wanted.exclude)])
-        raise UnknownVariableError(f"layers.variables={asked} leaves no column of '{table.name}': name other columns")
-    return replace(wanted, environment=environment, exclude=exclude), notes
+    exclude = [name for word in named.exclude for name in matching(word, columns, "exclude", "column", table.name)]
+    if named.environment and not set(environment) - set(exclude):
+        typed = ",".join([*named.environment, *(f"not {word}" for word in named.exclude)])
+        raise UnknownVariableError(f"layers.variables={typed} leaves no column of '{table.name}': name other columns")
+    return replace(named, environment=environment, exclude=exclude), notes
 
 
 def _coordinates(*tables: _Table | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coordinates that the first of the tables has; NaN if none has any."""
+    """Return the coordinates in the first table with any; NaN without."""
     for table in tables:
         pair = None if table is None else table.coordinates()
         if pair is not None:

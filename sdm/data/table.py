@@ -1,4 +1,4 @@
-"""The table that is fitted: the variables at the presences of one species and at the background."""
+"""The training table: the variables at the presences of one species and at the background."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,19 +14,19 @@ from sdm.data.records.frames import pd, take_rows
 from sdm.errors import BadValueError, ColumnError, NoRecordsError, VariableError
 from sdm.types import Numbers
 
-if TYPE_CHECKING:  # a table is made of these, and needs none of their code
+if TYPE_CHECKING:  # only for annotations
     from sdm.data.background import Background
     from sdm.data.rasters.stack import Stack
     from sdm.data.records.clean import CleanPoints
     from sdm.data.records.samples import Swd
 
 
-OF_BACKGROUND = ("background", "background_x", "background_y", "weights", "background_folds")  # columns of a table
+OF_BACKGROUND = ("background", "background_x", "background_y", "weights", "background_folds")
 
 
 @dataclass(frozen=True)
 class Survey:
-    """Values at sites that were visited: where the species was found, and where it was not."""
+    """Values at surveyed sites with presence and with absence."""
 
     presence: np.ndarray
     absence: np.ndarray
@@ -34,29 +34,31 @@ class Survey:
 
 @dataclass(frozen=True)
 class SampleTable:
-    """The data that one species is fitted to: the V variables at its m presences and at N background points. Weights
-    are None if all are equal."""
+    """Training data of one species: the V variables at its m presences and at N background points.
+
+    Weights are None if all are equal.
+    """
 
     species: str
     names: tuple[str, ...]
     categorical: tuple[str, ...]  # variables whose values are codes of classes
     presence: np.ndarray  # (m, V), without NaN
     background: np.ndarray  # (N, V), without NaN
-    presence_x: np.ndarray  # in the CRS of the layers; NaN where a table came without
+    presence_x: np.ndarray  # in the CRS of the layers; NaN in a table without coordinates
     presence_y: np.ndarray
     background_x: np.ndarray
     background_y: np.ndarray
     weights: np.ndarray | None = None  # base weights of the background
     presence_weights: np.ndarray | None = None
-    presence_base: np.ndarray | None = None  # base weights of the presences' cells, for when they join the background
-    folds: np.ndarray | None = None  # labels, if a column of them was named
+    presence_base: np.ndarray | None = None  # base weights of the presences' cells, if they join the background
+    folds: np.ndarray | None = None  # labels, if a column is named
     background_folds: np.ndarray | None = None
-    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes that came as text, by code
-    titles: dict[str, dict[float, str]] = field(default_factory=dict)  # names of categories that layers' files have
+    levels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # classes of text columns, by code
+    titles: dict[str, dict[float, str]] = field(default_factory=dict)  # names of categories in the files of layers
     sampling: Numbers = field(default_factory=dict)  # the background, effort, its treatment, thinning
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()  # what could mislead
-    region: Region | None = None  # where its places are, if variables of place are among its variables
+    warnings: tuple[str, ...] = ()  # risks of misinterpretation
+    region: Region | None = None  # region of the fit, with variables of place
 
     def points(self) -> list[tuple[str, np.ndarray, np.ndarray]]:
         """Return the kinds of points with their x and y: presences, then background."""
@@ -74,21 +76,23 @@ class SampleTable:
 
     @property
     def base_weights(self) -> np.ndarray | None:
-        """The base measure of all rows, presences first, as `Maxent.fit` takes it; None if all are equal."""
+        """The base measure of all rows, presences first, as in `Maxent.fit`; None if all are equal."""
         if self.weights is None:
             return None
         presences = np.full(self.n_presences, self.weights.mean()) if self.presence_base is None else self.presence_base
         return np.concatenate([presences, self.weights])
 
     def take(self, presences: np.ndarray, background: np.ndarray | None = None) -> "SampleTable":
-        """Return a table of some of the presences and some (or all) of the background, by index or by booleans."""
+        """Return a table of some presences and some (or all) of the background, by index or by booleans."""
         names = ("presence", "presence_x", "presence_y", "presence_weights", "presence_base", "folds")
-        some = take_rows(self, presences, names)
-        return some if background is None else take_rows(some, background, OF_BACKGROUND)
+        part = take_rows(self, presences, names)
+        return part if background is None else take_rows(part, background, OF_BACKGROUND)
 
     def with_background_of(self, other: "SampleTable") -> "SampleTable":
-        """Return the table with the arrays of another one in place of its own where they are the same, so that many
-        species hold one background."""
+        """Return the table with the background arrays of another table where they are equal.
+
+        Many species then share one background in memory.
+        """
         pairs = {name: (getattr(self, name), getattr(other, name)) for name in OF_BACKGROUND}
         same: Numbers = {}
         for name, (mine, theirs) in pairs.items():
@@ -98,28 +102,30 @@ class SampleTable:
         return replace(self, **same)
 
     def environment(self) -> tuple[str, np.ndarray]:
-        """Return what stands for the environment, over which variables are correlated: its name, and the variables."""
+        """Return the noun and the values of the environment, for correlations of variables."""
         return "background points", self.background
 
     def pick(self, names: Sequence[str]) -> "SampleTable":
-        """Return the table with some of its variables, in its own order."""
+        """Return the table with some of its variables, in its order."""
         return self.arrange([name for name in self.names if name in names])
 
     def arrange(self, names: Sequence[str]) -> "SampleTable":
-        """Return the table with some of its variables, in the order that is given."""
-        at = [self.names.index(name) for name in names]
+        """Return the table with some of its variables, in the order of `names`."""
+        columns = [self.names.index(name) for name in names]
         return replace(
             self,
             names=tuple(names),
             categorical=tuple(name for name in self.categorical if name in names),
-            presence=np.ascontiguousarray(self.presence[:, at]),
-            background=np.ascontiguousarray(self.background[:, at]),
+            presence=np.ascontiguousarray(self.presence[:, columns]),
+            background=np.ascontiguousarray(self.background[:, columns]),
             levels={name: words for name, words in self.levels.items() if name in names},
         )
 
     def filled(self, seed: int) -> "SampleTable":
-        """Return the table without missing values at presences: each is that of another presence, drawn at random, so
-        that every variable has the distribution of the presences that have it."""
+        """Return the table with missing values at presences imputed by values of other presences at random.
+
+        Each variable keeps the distribution of its presences with values.
+        """
         gaps = np.isnan(self.presence)
         if not gaps.any():
             return self
@@ -132,19 +138,19 @@ class SampleTable:
                 )
             presence[missing, v] = rng.choice(presence[~missing, v], int(missing.sum()))
         rows, many = int(gaps.any(axis=1).sum()), int(gaps.sum())
-        said = f"{rows:,} presences lack {many:,} values, which are imputed with values of other presences at random"
-        return replace(self, presence=presence, notes=(*self.notes, said))
+        note = f"{rows:,} presences lack {many:,} values, which are imputed with values of other presences at random"
+        return replace(self, presence=presence, notes=(*self.notes, note))
 
     def recode(self, levels: Mapping[str, Sequence[str]]) -> "SampleTable":
-        """Return the table with other codes for classes that came as text: their places in these lists, which have all
-        of them."""
+        """Return the table with other codes for text classes: their positions in `levels`, which contains all
+        classes."""
         other = {name: words for name, words in self.levels.items() if tuple(levels.get(name, words)) != words}
         if not other:
             return self
         presence, background = self.presence.copy(), self.background.copy()
         for name, words in other.items():
-            known, v = list(levels[name]), self.names.index(name)
-            codes = np.array([known.index(word) for word in words], dtype=np.float64)
+            classes, v = list(levels[name]), self.names.index(name)
+            codes = np.array([classes.index(word) for word in words], dtype=np.float64)
             for part in (presence, background):
                 part[:, v] = codes[part[:, v].astype(np.int64)]
         new = {name: tuple(levels.get(name, words)) for name, words in self.levels.items()}
@@ -161,8 +167,11 @@ class SampleTable:
         presence_effort: np.ndarray | None = None,
         folds: np.ndarray | None = None,
     ) -> "SampleTable":
-        """Put the cleaned points of a species and a background together. `presence_effort` is the sampling effort in
-        the presences' cells, if the background was made with effort; `folds` are labels of the presences."""
+        """Join the cleaned points of a species and a background.
+
+        `presence_effort` is the sampling effort in the presences' cells, if the background was made with effort;
+        `folds` are labels of the presences.
+        """
         weight = background.weight
         base = background.weighting.weight(stack.cell_area(points.rows), presence_effort)
         equal = bool(np.all(weight == weight[:1]) and np.all(base == weight[0]))
@@ -187,8 +196,10 @@ class SampleTable:
     def from_swd(
         cls, swd: "Swd", species: str, background: "Swd | None" = None, *, partial: bool = False
     ) -> "SampleTable":
-        """Take one species out of a table of samples with data. `background` is a table of its own, all of whose rows
-        count. With `partial`, presences that have some of the variables are kept, with NaN (see `filled`).
+        """Return the table of one species in samples with data.
+
+        `background` is a separate table with only background rows. With `partial`, presences with missing
+        values of some variables are kept, with NaN (see `filled`).
         """
         from sdm.data.records.weights import check_weights
 
@@ -198,9 +209,9 @@ class SampleTable:
         source, names = Path(swd.source).name, tuple(swd.table.columns)
         if absent := [name for name in names if name not in other.table.columns]:
             raise ColumnError(f"background '{Path(other.source).name}' lacks the column '{absent[0]}' of the presences")
-        whole = pd.concat([presences.table, other.table[list(names)]], ignore_index=True)
-        encoder = Encoder.learn(whole, swd.categorical)
-        both = encoder.encode(whole)
+        all_rows = pd.concat([presences.table, other.table[list(names)]], ignore_index=True)
+        encoder = Encoder.learn(all_rows, swd.categorical)
+        both = encoder.encode(all_rows)
         is_presence = np.arange(len(both)) < len(presences.species)
         complete = ~np.isnan(both).any(axis=1)
         if partial:
@@ -238,7 +249,7 @@ class SampleTable:
 
 
 def _sampled(presences: "Swd", background: "Swd") -> np.ndarray:
-    """Return which rows, presences then background, have sampling effort; all without such a column."""
+    """Return a mask of rows, presences then background, with sampling effort; all without such a column."""
     if presences.effort is None or background.effort is None:
         return np.ones(len(presences.species) + len(background.species), dtype=bool)
     effort = np.concatenate([presences.effort, background.effort])
@@ -256,7 +267,7 @@ def _effort_weights(presences: "Swd", background: "Swd") -> tuple[np.ndarray | N
 
 
 def _complete_labels(fold: np.ndarray | None, source: str) -> np.ndarray | None:
-    """Return the labels of records' folds; each record must have one."""
+    """Return the fold labels of records; raise if a record has none."""
     if fold is not None and (missing := int(np.count_nonzero(fold == ""))):
         raise BadValueError(f"{missing:,} of {fold.size:,} records of '{source}' have no fold: fill the column")
     return fold

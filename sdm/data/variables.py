@@ -1,7 +1,7 @@
-"""Which variables are used: chosen by name or pattern, for layers and for columns of tables; and columns that are none.
+"""Select variables by name or pattern, from layers and columns of tables, and recognize columns that are not variables.
 
-A column that only numbers the rows of a table is no variable: it has a name such as `siteid`, `fid` or `id`, or none,
-or it counts 1, 2, 3, …; its values are whole numbers, and no two rows (or places) share one.
+A column of row numbers is not a variable: it has a name such as `siteid`, `fid` or `id`, or none, or it counts 1, 2,
+3, …; its values are whole numbers, all different between rows (or places).
 """
 
 import difflib
@@ -22,63 +22,65 @@ _NUMBERED = frozenset({
     *("visitid", "eventid", "occid", "occurrenceid", "gbifid", "index", "idx", "key", "rowid", "rownames", "rowname"),
     *("rownum", "row", "column1"),
 })  # fmt: skip
-_UNNAMED = re.compile(r"|[Cc]olumn_?\d+|[Uu]nnamed.*|\.{3}\d+|X")  # the last two are written by R
-CLASSES = 32  # different whole numbers that may be classes
-FEWEST = 5  # rows below which nothing is said of numbers that are all different
+_UNNAMED = re.compile(r"|[Cc]olumn_?\d+|[Uu]nnamed.*|\.{3}\d+|X")  # R writes the last two
+CLASSES = 32  # maximum number of different whole numbers that may be classes
+FEWEST = 5  # minimum number of rows for recognizing row numbers
 
 
 @dataclass(frozen=True)
 class NamedVariables:
-    """Variables to use, and variables to leave out: names or patterns."""
+    """Variables to use, and variables to exclude: names or patterns."""
 
     variables: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def of(self, known: Sequence[str], what: str, source: str = "") -> list[str]:
-        """Return the names that are chosen, as `select_variables` does."""
-        return select_variables(known, self.variables, self.exclude, what, source)
+    def of(self, names: Sequence[str], noun: str, source: str = "") -> list[str]:
+        """Return the selected names, by `select_variables`."""
+        return select_variables(names, self.variables, self.exclude, noun, source)
 
 
 def select_variables(
-    known: Sequence[str], variables: Collection[str], exclude: Collection[str], what: str, source: str = ""
+    names: Sequence[str], variables: Collection[str], exclude: Collection[str], noun: str, source: str = ""
 ) -> list[str]:
-    """Return the names that are chosen: those of `variables`, in that order (all if it is empty), without `exclude`.
+    """Return the selected names: those matching `variables`, in that order (all if it is empty), without `exclude`.
 
-    Both are names or patterns such as `bio*`; one that matches nothing is refused, with the names that are near. `what`
-    is what messages call a variable, such as ``layer``, and `source` the file that has them.
+    Both are names or patterns such as `bio*`; one without a match is refused, with the nearest names. `noun` describes
+    a variable in messages, such as ``layer``, and `source` is its file.
     """
-    chosen = list(known)
+    chosen = list(names)
     if variables:
-        meant = [matching(word, known, "variables", what, source) for word in variables]
-        chosen = list(dict.fromkeys(name for names in meant for name in names))
-    left = {name for word in exclude for name in matching(word, known, "exclude", what, source)}
-    chosen = [name for name in chosen if name not in left]
-    if left and not chosen:
+        meant = [matching(word, names, "variables", noun, source) for word in variables]
+        chosen = list(dict.fromkeys(name for group in meant for name in group))
+    excluded = {name for word in exclude for name in matching(word, names, "exclude", noun, source)}
+    chosen = [name for name in chosen if name not in excluded]
+    if excluded and not chosen:
         raise UnknownVariableError(
-            f"layers.exclude={','.join(exclude)} leaves no {what} of {name_list(known)}: exclude fewer"
+            f"layers.exclude={','.join(exclude)} leaves no {noun} of {name_list(names)}: exclude fewer"
         )
     return chosen
 
 
-def matching(word: str, known: Sequence[str], option: str, what: str, source: str = "") -> list[str]:
-    """Return the names that a name or pattern means; raise if there is none."""
-    found = [name for name in known if name == word] or [name for name in known if fnmatchcase(name, word)]
-    if found:
-        return found
-    near = difflib.get_close_matches(word, known, n=3)
-    low = {name.lower(): name for name in known}
+def matching(word: str, names: Sequence[str], option: str, noun: str, source: str = "") -> list[str]:
+    """Return the names that match a name or pattern; raise if there are none."""
+    matches = [name for name in names if name == word] or [name for name in names if fnmatchcase(name, word)]
+    if matches:
+        return matches
+    near = difflib.get_close_matches(word, names, n=3)
+    low = {name.lower(): name for name in names}
     near = near or difflib.get_close_matches(word.lower(), low, n=3, cutoff=0.7)
     hint = " or ".join(f"'{low.get(name, name)}'" for name in near)
     did = f"did you mean {hint}? The" if hint else "the"
     where = f" of '{source}'" if source else ""
     raise UnknownVariableError(
-        f"layers.{option}: '{word}' matches no {what}{where}: {did} {what}s are {name_list(sorted(known))}"
+        f"layers.{option}: '{word}' matches no {noun}{where}: {did} {noun}s are {name_list(sorted(names))}"
     )
 
 
 def numbers_rows(name: str, values: Any, places: int | None = None) -> bool:
-    """Tell whether a column only numbers the rows. `places` is how many different places the rows are of: a place may
-    have several rows, and all of them its number."""
+    """Whether a column contains only row numbers.
+
+    `places` is the number of different places of the rows: all rows of a place may have its number.
+    """
     column = np.asarray(values)
     if column.dtype.kind not in "iuf" or len(column) < FEWEST or not np.all(np.isfinite(column)):
         return False
@@ -94,7 +96,7 @@ def numbers_rows(name: str, values: Any, places: int | None = None) -> bool:
 
 
 def hint_columns(table: Any, categorical: Collection[str]) -> list[str]:
-    """Return a line for every column of a data frame that holds few different whole numbers, and may hold classes."""
+    """Return a line for every column of a data frame with few different whole numbers, which may be classes."""
     out = []
     for name in table.columns:
         if name in categorical or table[name].dtype.kind not in "iuf":
@@ -106,18 +108,18 @@ def hint_columns(table: Any, categorical: Collection[str]) -> list[str]:
     return out
 
 
-def hint(what: str, name: str, numbers: Sequence[float] | np.ndarray) -> str:
-    """Return the line that says that a variable may hold classes."""
+def hint(noun: str, name: str, numbers: Sequence[float] | np.ndarray) -> str:
+    """Return the line about a variable that may contain classes."""
     held = f"{len(numbers)} different whole numbers ({numbers[0]:g} to {numbers[-1]:g})"
-    return f"{what} '{name}' holds {held}: if they are classes, use --categorical {name}"
+    return f"{noun} '{name}' holds {held}: if they are classes, use --categorical {name}"
 
 
 def not_a_variable(name: str) -> str:
-    """Return the line that says that a column is left out."""
+    """Return the line about a dropped column of row numbers."""
     return f"column '{name}' only numbers the rows and was dropped: use --variables to keep it"
 
 
-def said_variables(names: Sequence[str], categorical: Collection[str] = ()) -> str:
-    """Return the line that says which variables a run uses."""
+def variables_line(names: Sequence[str], categorical: Collection[str] = ()) -> str:
+    """Return the line with the variables of a run."""
     words = [f"{name} (categorical)" if name in categorical else name for name in names]
     return f"{len(names)} variable{'' if len(names) == 1 else 's'}: {', '.join(words)}"

@@ -1,4 +1,4 @@
-"""Vector files: points and polygons in any format that GDAL reads, and the layers of files that have several."""
+"""Read vector files: points and polygons in any format that GDAL reads, and layers of files with several."""
 
 import os
 import re
@@ -19,9 +19,9 @@ VECTOR = frozenset(
 )
 _NAMED = re.compile(rf"(.+?(?:{'|'.join(map(re.escape, sorted((*VECTOR, '.zip'))))})):(.+)", re.IGNORECASE)
 _HEAD_BYTES = 1 << 16
-# Formats that name files or servers, which GDAL would open. It recognises them anywhere in the head of any file.
+# Formats that refer to files or servers, which GDAL would open. It recognizes them anywhere in the head of any file.
 _REFERENCES = re.compile(rb"<(?:OGR|OGCAPI|GDAL)|WFS_Capabilities|gdal_streamed_alg|PDS_VERSION_ID")
-# Tables of a database that GDAL fills from elsewhere: from other files, but for those of its own indices.
+# Virtual tables of a database, which GDAL fills from other files, except its own indices.
 _VIRTUAL_TABLE = re.compile(r"\bvirtual\b.*\busing\b", re.IGNORECASE | re.DOTALL)
 _INDEX = re.compile(
     r"CREATE VIRTUAL TABLE \S+ USING (?:rtree|fts\d|Virtual(?:SpatialIndex|Elementary|KNN2?))\b.*",
@@ -31,7 +31,7 @@ Kind = Literal["point", "polygon"]
 
 
 def split_layer(path: str | Path, layer: str | None = None) -> tuple[Path, str | None]:
-    """Return the file and the layer of ``file.gpkg:layer``, or of a path and a layer by itself; None if none is named.
+    """Return file and layer from ``file.gpkg:layer``, or from a path and a layer; the layer may be None.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def split_layer(path: str | Path, layer: str | None = None) -> tuple[Path, str |
 def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None = None) -> tuple[Any, list[str]]:
     """Read any vector file; return a GeoDataFrame (or a DataFrame, for Parquet without geometry) and notes.
 
-    Of a file of several layers one is named, as `layer` or in ``file.gpkg:layer``; or else it is the only one of its
-    `kind`, which a note says.
+    In a file of several layers, one is named, as `layer` or in ``file.gpkg:layer``. Otherwise it must be the only one
+    of its `kind`, and a note states it.
     """
     import geopandas
     import pyogrio
@@ -69,27 +69,27 @@ def read_vector(path: str | Path, layer: str | None = None, *, kind: Kind | None
                     raise ConflictError(f"file '{path.name}' has no layers: remove '{layer}'")
                 return _read_parquet(path), []
             refuse_references(path)
-            pyogrio.set_gdal_config_options({"GML_DOWNLOAD_WFS_SCHEMA": "NO"})  # a GML file is read without its server
-            known = {str(name): str(shape or "") for name, shape in pyogrio.list_layers(path)}
-            if layer is None and len(known) > 1:
-                layer = _only_one(known, kind, path)
-                others = ", ".join(name for name in known if name != layer)
+            pyogrio.set_gdal_config_options({"GML_DOWNLOAD_WFS_SCHEMA": "NO"})  # reads GML without its server
+            shapes = {str(name): str(shape or "") for name, shape in pyogrio.list_layers(path)}
+            if layer is None and len(shapes) > 1:
+                layer = _only_one(shapes, kind, path)
+                others = ", ".join(name for name in shapes if name != layer)
                 notes.append(f"layer '{layer}' of '{path.name}' is used, the only one with {kind}s (others: {others})")
-            elif layer is not None and layer not in known:
-                raise DataError(f"file '{path.name}' has no layer '{layer}': expected one of {', '.join(known)}")
+            elif layer is not None and layer not in shapes:
+                raise DataError(f"file '{path.name}' has no layer '{layer}': expected one of {', '.join(shapes)}")
             frame = geopandas.read_file(path, layer=layer)
         except (OSError, RuntimeError, ValueError) as problem:
             if isinstance(problem, SdmError):
                 raise
             reason = " ".join(str(problem).split())
             raise FileFormatError(f"file '{path.name}' cannot be read as a vector file: {reason}") from problem
-    # DeprecationWarnings are between the libraries, not for the user.
+    # DeprecationWarnings concern the libraries, not the user.
     notes += [str(w.message) for w in caught if not issubclass(w.category, DeprecationWarning | FutureWarning)]
     return frame, notes
 
 
 def refuse_references(path: Path) -> None:
-    """Raise DataError if GDAL may take a file, or one in an archive, for a format that names other files or servers."""
+    """Raise FileFormatError if GDAL may read a file, or one in an archive, in a format that refers to others."""
     for name, head in _heads(path):
         if (
             name.lower().endswith(".gdalg.json")
@@ -103,7 +103,7 @@ def refuse_references(path: Path) -> None:
 
 
 def _heads(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the beginning of a file, or of each file in an archive."""
+    """Yield the name and the first bytes of a file, or of each file in an archive."""
     from zipfile import ZipFile, is_zipfile
 
     if is_zipfile(path):
@@ -117,7 +117,7 @@ def _heads(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _has_virtual_tables(path: Path, name: str) -> bool:
-    """Whether a database, which may be in an archive, has tables whose rows are in other files."""
+    """Whether a database, possibly in an archive, has tables with rows in other files."""
     import sqlite3
     from contextlib import closing
     from zipfile import ZipFile, is_zipfile
@@ -129,7 +129,7 @@ def _has_virtual_tables(path: Path, name: str) -> bool:
             if zipped:
                 with ZipFile(path) as archive, open_zipped(archive, name, path.name) as file:
                     content = bytearray(file.read())
-                content[18:20] = b"\1\1"  # without a log of changes beside it, which memory cannot have
+                content[18:20] = b"\1\1"  # without a write-ahead log, which memory does not support
                 base.deserialize(bytes(content))
             texts = [str(text) for (text,) in base.execute("SELECT sql FROM sqlite_master")]
     except sqlite3.Error as problem:
@@ -137,13 +137,13 @@ def _has_virtual_tables(path: Path, name: str) -> bool:
     return any(_VIRTUAL_TABLE.search(text) and not _INDEX.fullmatch(text) for text in texts)
 
 
-def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:
-    """Return the only layer that can hold what is wanted, or raise with the names of those that can."""
-    # A layer of mixed or unknown shapes may hold any; one without shapes is a table, such as the styles of QGIS.
-    able = [name for name, shape in known.items() if shape and (kind is None or _may_hold(shape, kind))]
-    if len(able) == 1 and kind is not None and kind.title() in known[able[0]]:
+def _only_one(shapes: dict[str, str], kind: Kind | None, path: Path) -> str:
+    """Return the only layer that may contain the kind of geometry; raise with the names of the layers otherwise."""
+    # A layer of mixed or unknown geometry may contain any; one without geometry is a table, such as the styles of QGIS.
+    able = [name for name, shape in shapes.items() if shape and (kind is None or _may_hold(shape, kind))]
+    if len(able) == 1 and kind is not None and kind.title() in shapes[able[0]]:
         return able[0]
-    listed = ", ".join(f"{name} ({shape or 'a table'})" for name, shape in known.items())
+    listed = ", ".join(f"{name} ({shape or 'a table'})" for name, shape in shapes.items())
     if not able:
         raise FileFormatError(f"file '{path.name}' has no layer of {kind}s, only {listed}: use another file")
     also = f" (for the records also --layer {able[0]})" if kind == "point" else ""
@@ -151,12 +151,12 @@ def _only_one(known: dict[str, str], kind: Kind | None, path: Path) -> str:
 
 
 def _may_hold(shape: str, kind: Kind) -> bool:
-    """Whether a layer of this type of geometry may hold points, or polygons."""
+    """Whether a layer with this type of geometry may contain points, or polygons."""
     return kind.title() in shape or not any(word in shape for word in ("Point", "Line", "Polygon"))
 
 
 def _read_parquet(path: Path) -> Any:
-    """Read GeoParquet, or a plain table when the file carries no geometry."""
+    """Read GeoParquet, or a plain table if the file has no geometry."""
     if not has_parquet():
         raise MissingPackageError(f"reading '{path.name}' needs pyarrow: pip install 'sdm-maxent[parquet]'")
     import geopandas

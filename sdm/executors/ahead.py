@@ -1,5 +1,5 @@
-"""Work in threads, a few steps ahead of whoever takes its results, which come in the order of their items: they are the
-same with any number of threads."""
+"""Run work in threads, a few steps ahead of the consumer. Results are in the order of the items, so that they do not
+depend on the number of threads."""
 
 import os
 from collections import deque
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 U = TypeVar("U")
 
-MANY = 100_000  # cells from which threads are worth their start
-_run: ContextVar[int] = ContextVar("_run", default=2)  # how many threads the run wants
+MANY = 100_000  # minimum number of cells for which threads save time
+_run: ContextVar[int] = ContextVar("_run", default=2)  # number of threads of the run
 
 
 def ahead(work: Callable[[T], U], items: Iterable[T], threads: int) -> Generator[U]:
-    """Yield the results of items in their order; a few are at work at a time, so that memory stays bounded."""
-    from concurrent.futures import ThreadPoolExecutor  # later than a model that needs no threads
+    """Yield the results of items in order, with a few pending, so that memory stays bounded."""
+    from concurrent.futures import ThreadPoolExecutor  # imported only if threads are used
 
     pool, waiting = ThreadPoolExecutor(max(1, threads)), deque["Future[U]"]()
     try:
@@ -35,15 +35,13 @@ def ahead(work: Callable[[T], U], items: Iterable[T], threads: int) -> Generator
 
 
 def over_cells(work: Callable[[T], U], items: Iterable[T], cells: int) -> Iterator[U]:
-    """Yield the results of items, for each of which all or some of the cells are looked at: several at a time where
-    there are many cells."""
+    """Yield the results of items, each a pass over cells; use threads if there are many cells."""
     threads = threads_for(cells)
     return map(work, items) if threads == 1 else ahead(work, items, threads)
 
 
 def in_parts(work: Callable[[slice], U], count: int, cells: int) -> list[U]:
-    """Have the work on `count` things done, in parts where there are many cells; return the results of the parts in
-    their order."""
+    """Run the work on `count` items, divided into parts if there are many cells; return the results of the parts."""
     threads = threads_for(cells)
     size = max(1, -(-count // (1 if threads == 1 else 4 * threads)))
     parts = [slice(k, min(k + size, count)) for k in range(0, count, size)]
@@ -51,13 +49,13 @@ def in_parts(work: Callable[[slice], U], count: int, cells: int) -> list[U]:
 
 
 def threads_for(cells: int) -> int:
-    """Return how many threads are worth their start for a computation over cells."""
-    return own_threads(_run.get()) if cells >= MANY else 1
+    """Return the number of threads for a computation over cells."""
+    return allowed_threads(_run.get()) if cells >= MANY else 1
 
 
 @contextmanager
 def run_threads(threads: int) -> Iterator[None]:
-    """Let what is computed here use so many threads."""
+    """Set the number of threads for computations in this context."""
     before = _run.set(threads)
     try:
         yield
@@ -65,7 +63,7 @@ def run_threads(threads: int) -> Iterator[None]:
         _run.reset(before)
 
 
-def own_threads(threads: int) -> int:
-    """Return how many threads to use: in the process of a worker as many as it may (SDM_THREADS)."""
+def allowed_threads(threads: int) -> int:
+    """Return the number of threads to use, in a worker process at most its limit (SDM_THREADS)."""
     word = os.environ.get("SDM_THREADS", "")
     return min(threads, int(word)) if word.isdigit() and int(word) else threads

@@ -1,4 +1,4 @@
-"""A Dask cluster as an executor: one that is there already, or jobs of SLURM that are started for the run."""
+"""A Dask cluster as an executor: an existing one, or SLURM jobs that are started for the run."""
 
 import asyncio
 import json
@@ -15,34 +15,36 @@ from threading import Event, Thread
 from typing import Any, Protocol, cast
 
 from sdm.errors import ClusterError, MissingPackageError, OptionError, SchedulerLost, SdmError
-from sdm.executors.remote import look_around, version_fault, versions_here, work
+from sdm.executors.remote import describe_worker, local_versions, version_fault, work
 from sdm.executors.slurm import slurm_cluster
 
 log = logging.getLogger("sdm")
 
-ANSWERS = 8.0  # seconds that a scheduler has to answer a new client
+ANSWERS = 8.0  # seconds for the first answer of a scheduler
 SILENT = 30.0  # seconds without an answer after which a scheduler is lost; a closed connection is noticed at once
-ABANDONED = 60.0  # seconds without a heartbeat after which the tasks of a worker are done by others
+ABANDONED = 60.0  # seconds without a heartbeat after which other workers do the tasks of a worker
 PATIENCE = 300.0  # seconds without any worker after which a run fails
-CLOSING = 5.0  # seconds for farewells
-LOOK = 0.5  # seconds between looks at who is there
+CLOSING = 5.0  # seconds for closing connections
+LOOK = 0.5  # seconds between queries of the workers
 _LOUD = ("distributed", "tornado")
 _MUTE = logging.CRITICAL + 1
 
 
 class Addressed(Protocol):
-    """Where a cluster is, or how to start one: `sdm.options.writing`."""
+    """Address of a cluster, or settings for starting one: `sdm.options.writing`."""
 
     address: str | None  # `slurm`, a scheduler file, or an address; None for no cluster
-    workers: int  # how many to start
-    settings: dict[str, str]  # how jobs are started
-    patience: float | None  # seconds without any worker after which the run fails; None: that of the kind of cluster
+    workers: int  # number of workers to start
+    settings: dict[str, str]  # settings of the jobs
+    patience: float | None  # seconds without any worker after which the run fails; None: the default of the kind
 
 
 @contextmanager
 def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
-    """Give an executor whose tasks are done by the workers of a cluster. A cluster that was there before stays;
-    one that was started here ends with the block, without waiting for tasks."""
+    """Yield an executor whose tasks run on the workers of a cluster.
+
+    An existing cluster remains; one that was started here ends with the block, without waiting for tasks.
+    """
     _need_extra(cluster.address)
     with quiet_dask():
         executor = ClusterExecutor(cluster)
@@ -62,8 +64,8 @@ def open_cluster(cluster: Addressed) -> Iterator["ClusterExecutor"]:
 
 @contextmanager
 def quiet_dask() -> Iterator[None]:
-    """Keep Dask from writing to standard error: users read sentences of ours. A log that Dask had before comes back."""
-    known = "distributed" in sys.modules
+    """Prevent Dask from writing to standard error, and restore the levels of existing loggers at the end."""
+    imported = "distributed" in sys.modules
     import distributed  # noqa: F401 - sets up its log
 
     loggers = [log for name, log in logging.root.manager.loggerDict.items() if name.split(".")[0] in _LOUD]
@@ -74,12 +76,12 @@ def quiet_dask() -> Iterator[None]:
         for name in (*_LOUD, "dask", "dask_jobqueue"):
             warnings.filterwarnings("ignore", module=name)
         yield
-    for log, level in levels if known else ():
+    for log, level in levels if imported else ():
         log.setLevel(level)
 
 
 def check_cluster(address: str) -> None:
-    """Raise for an address that cannot be meant, or if Dask is not installed; nothing is opened."""
+    """Raise for an invalid address, or if Dask is not installed; nothing is opened."""
     _need_extra(address)
     if address != "slurm":
         read_address(address)
@@ -100,17 +102,19 @@ def _need_extra(address: str | None) -> None:
 
 
 class ClusterExecutor(Executor):
-    """An executor whose tasks are done by the workers of a Dask cluster. Dask gives the task of a worker that dies to
-    another, so that a task may be begun more than once; when it gives up, the future fails with BrokenExecutor. When
-    the scheduler is lost all futures fail with `SchedulerLost`."""
+    """An executor whose tasks run on the workers of a Dask cluster.
+
+    Dask moves the tasks of a worker that dies to another worker, so a task may start more than once. When Dask gives
+    up, the future fails with BrokenExecutor. When the scheduler is lost, all futures fail with `SchedulerLost`.
+    """
 
     def __init__(self, cluster: Addressed) -> None:
         self.name = str(cluster.address)
-        self.lost_work: SdmError | None = None  # why futures failed, if the cluster was lost
-        self._cluster, self._versions = cluster, versions_here()
+        self.lost_work: SdmError | None = None  # reason of failed futures, if the cluster was lost
+        self._cluster, self._versions = cluster, local_versions()
         self._client: Any = None
-        self._workers: dict[str, int] = {}  # threads of each
-        # The last heartbeat of each by the clock of the scheduler, and the seconds since then: clocks differ.
+        self._workers: dict[str, int] = {}  # number of threads by address
+        # Last heartbeat of each worker by the clock of the scheduler, and the seconds since then: clocks differ.
         self._silence: dict[str, tuple[float, float]] = {}
         self._lost: SdmError | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -122,21 +126,20 @@ class ClusterExecutor(Executor):
 
     @property
     def size(self) -> int:
-        """How many workers there are now. One task at a time is done by each, whatever threads it has."""
+        """The number of workers. Each runs one task at a time, whatever its number of threads."""
         return len(self._workers)
 
     @property
     def ahead(self) -> int:
-        """How many tasks to hold at a time: those at work, and the next of each worker."""
+        """The number of tasks to submit in advance: the running ones, and the next of each worker."""
         return 2 * max(self.size, 1)
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Have a function called by the next worker that is free; it is sent by its name."""
+        """Call a function on the next free worker; the function is pickled by its name."""
         return asyncio.run_coroutine_threadsafe(self._answer(pickle.dumps((fn, args, kwargs))), self._loop)
 
     def check(self, folder: str | Path) -> None:
-        """Find out whether all workers have the versions of this machine, and see the files of a folder. A
-        `ClusterError` names the first that does not."""
+        """Raise `ClusterError` unless all workers have the versions of this machine and see the files of a folder."""
         content = secrets.token_hex(16)
         probe = Path(folder).resolve() / f".sdm_probe_{content[:8]}"
         probe.write_text(content, encoding="utf-8")
@@ -146,7 +149,7 @@ class ClusterExecutor(Executor):
             probe.unlink(missing_ok=True)
         for address, answer in sorted(answers.items()):
             if isinstance(answer, Exception) and address not in self._workers:
-                continue  # it left the cluster meanwhile
+                continue  # it has left the cluster since
             if isinstance(answer, Exception):
                 raise ClusterError(f"worker {address} {self._cannot(answer)}")
             host, versions, view_fault = answer
@@ -156,12 +159,12 @@ class ClusterExecutor(Executor):
                 raise ClusterError(f"worker {address} on {host} {view_fault}: use a folder that all machines share")
 
     def start(self) -> None:
-        """Connect, and wait for the first worker: a queue may give the others much later."""
+        """Connect, and wait for the first worker; a queue may start the others much later."""
         self._thread.start()
         self._opened.result()
 
     def close(self) -> None:
-        """Leave the cluster, or end it if it was started here; tasks that were not done are cancelled."""
+        """Leave the cluster, or end it if it was started here; pending tasks are cancelled."""
         if self._thread.is_alive() and self._begun.wait(CLOSING):
             self._loop.call_soon_threadsafe(self._end)
             self._thread.join(4 * CLOSING)
@@ -171,14 +174,14 @@ class ClusterExecutor(Executor):
         self._life.cancel()
 
     def _live(self) -> None:
-        """Be the thread that talks to the cluster."""
+        """Run the event loop of the connection, in its thread."""
         with suppress(asyncio.CancelledError):
             asyncio.run(self._attend())
 
     async def _attend(self) -> None:
-        """Enter the cluster, look after it until this task is cancelled, and leave it."""
+        """Connect to the cluster, watch it until this task is cancelled, and disconnect."""
         self._loop = asyncio.get_running_loop()
-        self._loop.set_exception_handler(lambda *_: None)  # of Dask's tasks; ours are in futures
+        self._loop.set_exception_handler(lambda *_: None)  # errors of Dask's tasks; errors of sdm are in futures
         self._life = asyncio.current_task()  # type: ignore[assignment]
         self._ended = asyncio.Event()
         self._begun.set()
@@ -203,7 +206,7 @@ class ClusterExecutor(Executor):
             place = await stack.enter_async_context(slurm_cluster(self._cluster.workers, self._cluster.settings))
         else:
             place = read_address(self.name)
-        client: Any = Client  # which has no types
+        client: Any = Client  # it has no types
         self._client = client(
             place, asynchronous=True, set_as_default=False, timeout=ANSWERS, name="sdm", direct_to_workers=True
         )
@@ -211,9 +214,9 @@ class ClusterExecutor(Executor):
         try:
             async with asyncio.timeout(ANSWERS + 1):
                 await self._client
-        except ImportError:  # other versions
+        except ImportError:  # different versions
             raise
-        except Exception as error:  # nobody, or somebody who is no scheduler
+        except Exception as error:  # no scheduler at the address
             raise ClusterError(
                 f"no Dask scheduler answers at {self.name}{'' if place == self.name else f' ({place})'}: check that it "
                 "runs, and its address"
@@ -223,12 +226,12 @@ class ClusterExecutor(Executor):
         await asyncio.wait({asyncio.ensure_future(self._client.close())}, timeout=CLOSING)
 
     async def _watch(self) -> None:
-        """Observe the workers. Raise `SchedulerLost` if the scheduler does not answer, `ClusterError` if there has been
-        no worker for too long."""
+        """Query the workers. Raise `SchedulerLost` if the scheduler does not answer, and `ClusterError` after too long
+        without workers."""
         waiting = warned = False
         absent = 0.0  # seconds without any worker
         while True:
-            asked = self._loop.time()
+            since = self._loop.time()
             workers = (await self._ask("identity"))["workers"]
             self._workers = {address: worker["nthreads"] for address, worker in workers.items()}
             if not self._workers and not waiting:
@@ -246,8 +249,8 @@ class ClusterExecutor(Executor):
             await asyncio.sleep(LOOK if self._opened.done() else LOOK / 10)
             if not self._connected():
                 raise self._loss()
-            # A process that was stopped itself, or a computer that slept, has not waited all that time.
-            seconds = min(self._loop.time() - asked, 2 * LOOK)
+            # After a suspended process or computer, the time without workers is unknown.
+            seconds = min(self._loop.time() - since, 2 * LOOK)
             absent = 0.0 if self._workers else absent + seconds
             if absent > self._patience:
                 raise ClusterError(
@@ -257,8 +260,10 @@ class ClusterExecutor(Executor):
             await self._abandon_silent(workers, seconds)
 
     async def _abandon_silent(self, workers: dict[str, Any], seconds: float) -> None:
-        """Name workers that send no heartbeat, and later remove them from the cluster, so that Dask gives their tasks
-        to others. The scheduler may be the user's, whose `worker-ttl` cannot be set from here."""
+        """Warn of workers without a heartbeat, and later unregister them, so that Dask moves their tasks to others.
+
+        The scheduler may belong to the user, and its `worker-ttl` cannot be set from here.
+        """
         before, self._silence = self._silence, {}
         for address, worker in workers.items():
             last, silent = before.get(address, (None, 0.0))
@@ -273,23 +278,23 @@ class ClusterExecutor(Executor):
             if now >= ABANDONED:
                 log.warning("%s has not answered for %.0f s: other workers take over its work", where, ABANDONED)
                 await self._ask("unregister", address=address, stimulus_id=f"sdm-silent-{address}")
-                self._client.rpc.remove(address)  # a result that was on its way from there is computed again
+                self._client.rpc.remove(address)  # its pending results are computed again
                 del self._silence[address], self._workers[address]
 
     async def _ask(self, question: str, **details: str) -> Any:
         """Return the answer of the scheduler. Raise `SchedulerLost` if it does not answer."""
-        asked = asyncio.ensure_future(getattr(self._client.scheduler, question)(**details))
+        request = asyncio.ensure_future(getattr(self._client.scheduler, question)(**details))
         since = self._loop.time()
         try:
-            while not asked.done():
-                await asyncio.wait({asked}, timeout=LOOK)
+            while not request.done():
+                await asyncio.wait({request}, timeout=LOOK)
                 if not self._connected() or self._loop.time() - since > SILENT:
                     raise self._loss()
-            return asked.result()
+            return request.result()
         except OSError as error:
             raise self._loss() from error
         finally:
-            asked.cancel()
+            request.cancel()
 
     def _connected(self) -> bool:
         link = self._client.scheduler_comm
@@ -297,7 +302,7 @@ class ClusterExecutor(Executor):
 
     @property
     def _patience(self) -> float:
-        """Jobs of SLURM wait in a queue, for hours and longer."""
+        """Return the limit without workers; SLURM jobs may wait in a queue for hours."""
         chosen = self._cluster.patience
         return chosen if chosen is not None else float("inf") if self.name == "slurm" else PATIENCE
 
@@ -305,7 +310,7 @@ class ClusterExecutor(Executor):
         return SchedulerLost(f"the cluster at {self.name} was lost: give the same command again with --resume")
 
     def _lose(self, error: SdmError) -> None:
-        """Let all futures fail, those to come too."""
+        """Fail all futures, also later ones."""
         self._lost = self._lost or error
         for task in self._tasks:
             task.cancel()
@@ -313,7 +318,7 @@ class ClusterExecutor(Executor):
             self._opened.set_exception(error)
 
     async def _answer(self, task: bytes) -> Any:
-        """Have a task done by one worker; return or raise what comes back."""
+        """Run a task on one worker; return or raise its answer."""
         me = cast("asyncio.Task[Any]", asyncio.current_task())
         self._tasks.add(me)
         me.add_done_callback(self._tasks.discard)
@@ -328,7 +333,7 @@ class ClusterExecutor(Executor):
         raise answer
 
     async def _sent(self, task: bytes) -> bytes:
-        """Return the answer of a worker to a task."""
+        """Return the pickled answer of a worker to a task."""
         from distributed import KilledWorker
 
         if self._lost is not None:
@@ -339,7 +344,7 @@ class ClusterExecutor(Executor):
         except KilledWorker as error:
             killed = f"the workers that began a task were killed ({error.allowed_failures})"
             raise BrokenExecutor(killed) from error
-        except CancelledError:  # Dask has dropped it
+        except CancelledError:  # Dask has dropped the task
             self._lose(self._loss())
             raise self._failure(self._loss()) from None
         except Exception as error:
@@ -349,12 +354,12 @@ class ClusterExecutor(Executor):
         return answer
 
     def _failure(self, error: SdmError) -> SdmError:
-        """Note that work was lost; return the error for one future."""
+        """Store that work was lost; return the error of one future."""
         self.lost_work = error
         return type(error)(*error.args)
 
     async def _ask_all(self, path: str, content: str) -> dict[str, Any]:
-        answers: dict[str, Any] = await self._client.run(look_around, path, content, on_error="return")
+        answers: dict[str, Any] = await self._client.run(describe_worker, path, content, on_error="return")
         return answers
 
     def _cannot(self, error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Processes of this machine that share the work of a run; they end with it, whatever ends it."""
+"""Worker processes of this machine, which end with the run."""
 
 import ctypes
 import os
@@ -13,31 +13,34 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
-# One thread of linear algebra in each process: two levels of threads take ten times as long. One for rasters
-# and models too, which saves the memory of windows.
+# One thread of linear algebra per process: nested threads take ten times as long. Also one for rasters and models,
+# which saves the memory of windows.
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "SDM_THREADS": "1"}
-# The C library of Linux keeps what is freed, in as many places as there are threads: a worker would hold twice as much.
+# The C library of Linux keeps freed memory in one pool per thread: a worker would need twice as much memory.
 LEAN_MEMORY = {"MALLOC_ARENA_MAX": "2", "MALLOC_MMAP_THRESHOLD_": "1000000", "MALLOC_TRIM_THRESHOLD_": "8000000"}
-_MALLOPT = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_ARENA_MAX": -8}  # of malloc.h
-WORKER_SETTINGS = ONE_THREAD | LEAN_MEMORY  # of a worker's process, unless the user has set them
+_MALLOPT = {"MALLOC_TRIM_THRESHOLD_": -1, "MALLOC_MMAP_THRESHOLD_": -3, "MALLOC_ARENA_MAX": -8}  # constants of malloc.h
+WORKER_SETTINGS = ONE_THREAD | LEAN_MEMORY  # environment of a worker, unless the user has set it
 
 
 class LocalProcesses(Executor):
-    """An executor whose processes can be ended at any moment. That of the standard library waits for running tasks,
-    complains of workers that die, and leaves them behind when its own process is killed. Here a worker is a program
-    that ends with its standard input, in a process group of its own, so that the Ctrl-C of a terminal reaches the run
-    alone. Processes are started afresh, not forked, since threads read rasters and draw pictures meanwhile; they start
-    with the first tasks. The task of a process that dies fails with BrokenExecutor; another process takes its place."""
+    """An executor whose processes can be killed at any moment.
+
+    The executor of the standard library waits for running tasks, prints errors of killed workers, and leaves them
+    running if its process is killed. Here, a worker ends with its standard input. It has its own process group, so that
+    Ctrl-C in a terminal reaches only the run. Processes are spawned, not forked, since threads read rasters and draw
+    figures at the same time; they start with the first tasks. If a process dies, its task fails with BrokenExecutor,
+    and another process replaces it.
+    """
 
     def __init__(self, processes: int) -> None:
         self.size = processes
-        self.ahead = 2 * processes  # tasks to hold at a time: those at work, and the next of each
+        self.ahead = 2 * processes  # tasks to submit in advance: the running ones, and the next of each process
         self._workers: dict[int, subprocess.Popen[bytes]] = {}
         self._tasks: SimpleQueue[tuple[Future[Any], Any] | None] = SimpleQueue()
         self._lock, self.ended = Lock(), False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Have a function called by the next process that is free."""
+        """Call a function in the next free process."""
         future: Future[Any] = Future()
         self._tasks.put((future, (fn, args, kwargs)))
         k = len(self._workers)
@@ -47,7 +50,7 @@ class LocalProcesses(Executor):
         return future
 
     def kill(self) -> None:
-        """End all processes; tasks that were not done fail."""
+        """Kill all processes; pending tasks fail."""
         with self._lock:
             self.ended = True
         for worker in self._workers.values():
@@ -56,11 +59,11 @@ class LocalProcesses(Executor):
             self._tasks.put(None)
 
     def _start(self, k: int) -> bool:
-        """Start a process, unless all are to end."""
+        """Start a process, unless the executor has ended."""
         with self._lock:
             if self.ended:
                 return False
-            self._workers[k] = subprocess.Popen(  # noqa: S603 - Python itself, and a file of ours
+            self._workers[k] = subprocess.Popen(  # noqa: S603 - Python itself, and a file of sdm
                 [sys.executable, "-P", str(Path(__file__).with_name("process.py"))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -70,7 +73,7 @@ class LocalProcesses(Executor):
         return True
 
     def _employ(self, k: int) -> None:
-        """Give tasks to a process, one after the other."""
+        """Send tasks to a process, one after the other."""
         while (item := self._tasks.get()) is not None:
             future, task = item
             if not future.set_running_or_notify_cancel():
@@ -95,8 +98,10 @@ class LocalProcesses(Executor):
 
 
 def give_memory_back() -> None:
-    """Apply `LEAN_MEMORY` to this process, unless the user has set it: a batch leaves holes of all sizes, and the C
-    library of Linux would keep them."""
+    """Apply `LEAN_MEMORY` to this process, unless the user has set it.
+
+    A batch fragments the memory, and the C library of Linux would keep the free parts.
+    """
     if sys.platform == "linux" and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
         for name, parameter in _MALLOPT.items():
             if name not in os.environ:
@@ -104,12 +109,12 @@ def give_memory_back() -> None:
 
 
 def _carry_out(task: Any, out: Any, back: Any) -> Any:
-    """Have a task done at the other end of two pipes, and return or raise what comes back."""
+    """Send a task through a pipe, and return or raise the answer from another pipe."""
     body = pickle.dumps(task)
     try:
         pickle.dump((sys.path, body), out)
         out.flush()
-        went_well, answer = pickle.load(back)  # noqa: S301 - from a process that we started
+        went_well, answer = pickle.load(back)  # noqa: S301 - from a process that this one started
     except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise BrokenExecutor("a worker was killed") from error
     if not went_well:

@@ -1,4 +1,4 @@
-"""Who does the work of a run: this process, several processes of this machine, or a cluster."""
+"""Executors of a run: this process, several processes of this machine, or a cluster."""
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
     from sdm.executors.cluster import Addressed
 
 
-class Wanted(Protocol):
-    """Who is to do the work; the options of a run say it."""
+class WorkerOptions(Protocol):
+    """Options that select the executor of a run."""
 
     @property
     def processes(self) -> int:
-        """How many processes of this machine."""
+        """The number of processes of this machine."""
 
     @property
     def cluster(self) -> "Addressed":
-        """Where a cluster is, or how it is started."""
+        """The cluster, or the settings for starting one."""
 
 
-class Here(Executor):
-    """An executor that calls every function at once, in this thread."""
+class SerialExecutor(Executor):
+    """An executor that calls every function at once, in the same thread."""
 
     size, ahead = 1, 1
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> "Future[Any]":
-        """Call a function; what it raises is in the future, but for what ends a program."""
+        """Call a function; its exceptions are in the future, except signals."""
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
@@ -39,32 +39,34 @@ class Here(Executor):
         return future
 
 
-def check_workers(wanted: Wanted) -> None:
-    """Raise for a cluster that cannot be meant, or for which something is not installed, before any work."""
-    if wanted.cluster.address is not None:
+def check_workers(options: WorkerOptions) -> None:
+    """Raise for an invalid cluster, or a missing package of it, before any work."""
+    if options.cluster.address is not None:
         from sdm.executors.cluster import check_cluster
 
-        check_cluster(wanted.cluster.address)
+        check_cluster(options.cluster.address)
 
 
 @contextmanager
-def workers(wanted: Wanted) -> Iterator[Executor]:
-    """Give the executor that the options of a run ask for. Results do not depend on which it is. Its processes end with
-    the block; after an error or a signal what they were at is not waited for."""
-    if wanted.cluster.address is not None:
+def workers(options: WorkerOptions) -> Iterator[Executor]:
+    """Yield the executor that the options select; results do not depend on it.
+
+    Its processes end with the block. After an error or a signal, running tasks are not awaited.
+    """
+    if options.cluster.address is not None:
         from sdm.executors.cluster import open_cluster
 
-        with open_cluster(wanted.cluster) as executor:
+        with open_cluster(options.cluster) as executor:
             yield executor
-    elif wanted.processes < 2:
-        yield Here()
+    elif options.processes < 2:
+        yield SerialExecutor()
     else:
-        pool = LocalProcesses(wanted.processes)
+        pool = LocalProcesses(options.processes)
         try:
             yield pool
         except BrokenExecutor as error:
             raise WorkerDied(
-                f"one of {wanted.processes} workers was killed, probably by a lack of memory: use --processes 1"
+                f"one of {options.processes} workers was killed, probably by a lack of memory: use --processes 1"
             ) from error
         finally:
             pool.kill()
@@ -73,14 +75,16 @@ def workers(wanted: Wanted) -> Iterator[Executor]:
 def as_done(
     executor: Executor | None, fn: Callable[..., Any], calls: Iterable[tuple[Any, ...]]
 ) -> Iterator[tuple[int, "Future[Any]"]]:
-    """Have a function called with every tuple of arguments; yield the number of each and its future as it is done. No
-    more calls are handed over than the executor is about to begin, so that memory stays bounded."""
-    executor = Here() if executor is None else executor
+    """Call a function with every tuple of arguments; yield the index and future of each as it completes.
+
+    Calls are submitted only a little in advance, so that memory stays bounded.
+    """
+    executor = SerialExecutor() if executor is None else executor
     pending: dict[Future[Any], int] = {}
     todo, last = enumerate(calls), False
     try:
         while pending or not last:
-            while not last and len(pending) < getattr(executor, "ahead", 64):  # of a cluster it changes
+            while not last and len(pending) < getattr(executor, "ahead", 64):  # a cluster may grow
                 if (item := next(todo, None)) is None:
                     last = True
                 else:

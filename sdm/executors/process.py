@@ -1,4 +1,4 @@
-"""A process of `local.py`: calls the functions that come on its standard input, and ends with it."""
+"""Worker process of `local.py`: run the tasks from standard input, and end with it."""
 
 import os
 import pickle
@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 
 def serve() -> None:
-    """Answer every task with (whether it went well, its result or what it raised), in order."""
+    """Answer every task with a pair (success, result or exception), in order."""
     source, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a task prints does not get among the answers
+    os.dup2(2, 1)  # output of a task does not mix with answers
     tasks: SimpleQueue[bytes] = SimpleQueue()
     Thread(target=_listen, args=(source, tasks), daemon=True).start()
     task = tasks.get()
@@ -23,7 +23,7 @@ def serve() -> None:
 
 
 def _listen(source: BinaryIO, tasks: "SimpleQueue[bytes]") -> None:
-    """Hand over tasks. The stream ends with the process at its other end, however that ended: so does this one."""
+    """Read tasks. The stream ends with the parent process, and this process with it."""
     try:
         while True:
             sys.path[:], task = pickle.load(source)  # noqa: S301 - from the process that started this one
@@ -33,13 +33,13 @@ def _listen(source: BinaryIO, tasks: "SimpleQueue[bytes]") -> None:
 
 
 def answer_task(task: bytes) -> bytes:
-    """Call a function with its arguments; return whether it went well, and its result or what it raised."""
+    """Call a pickled function; return the pickled pair (success, result or exception)."""
     answer: tuple[bool, Any]
     try:
         function, args, options = pickle.loads(task)  # noqa: S301
         answer = True, function(*args, **options)
     except Exception as error:
-        error.add_note(traceback.format_exc())  # for --debug, since frames do not travel
+        error.add_note(traceback.format_exc())  # for --debug, since frames cannot be pickled
         answer = False, error
     try:
         return pickle.dumps(answer)

@@ -1,4 +1,4 @@
-"""A cluster of SLURM jobs that are started for a run, and end with it."""
+"""A cluster of SLURM jobs, which start and end with a run."""
 
 import asyncio
 import difflib
@@ -28,16 +28,15 @@ _OURS = {
     "scheduler_options",
 }
 _OURS |= {"silence_logs", "dashboard_address", "host", "base_class_kwargs", "job_kwargs"}
-_OLD = {"project", "extra", "job_extra", "env_extra", "header_skip"}  # dask-jobqueue has new names for them
-_ABSENT = 30.0  # seconds after which a job whose workers have all gone is replaced
+_OLD = {"project", "extra", "job_extra", "env_extra", "header_skip"}  # renamed in dask-jobqueue
+_ABSENT = 30.0  # seconds without workers after which a job is replaced
 _CLOSING = 10.0  # seconds for cancelling all jobs
 
 
 def read_settings(settings: Mapping[str, str]) -> dict[str, Any]:
-    """Return the keywords of dask-jobqueue's `SLURMCluster` for settings that are text; several values of one setting
-    have semicolons between them."""
-    known = _known_settings()
-    return {name: _read(known, name, text) for name, text in settings.items()}
+    """Return the keywords of dask-jobqueue's `SLURMCluster` for settings as text; semicolons separate the values."""
+    names = _known_settings()
+    return {name: _read(names, name, text) for name, text in settings.items()}
 
 
 def _known_settings() -> list[str]:
@@ -48,10 +47,10 @@ def _known_settings() -> list[str]:
     return sorted(names - _OURS - _OLD)
 
 
-def _read(known: list[str], name: str, text: str) -> Any:
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.5)
-        meant = f"'{near[0]}'" if near else f"one of {', '.join(known)}"
+def _read(names: list[str], name: str, text: str) -> Any:
+    if name not in names:
+        near = difflib.get_close_matches(name, names, 1, 0.5)
+        meant = f"'{near[0]}'" if near else f"one of {', '.join(names)}"
         raise UnknownOptionError(f"--cluster-settings: unknown setting '{name}' of SLURM jobs: expected {meant}")
     kind, expected = _KINDS.get(name, (str, "text"))
     try:
@@ -69,7 +68,7 @@ def _size(text: str) -> str:
 
 
 def _time(text: str) -> str:
-    if text.isdecimal():  # YAML reads 12:00:00 as the number 43200, which SLURM takes for minutes
+    if text.isdecimal():  # YAML reads 12:00:00 as the number 43200, which SLURM would take as minutes
         raise ValueError(text)
     return text
 
@@ -101,7 +100,7 @@ _KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
 
 
 def make_jobs(settings: Mapping[str, str]) -> Any:
-    """Return dask-jobqueue's `SLURMCluster`, without jobs yet; every job has one worker process per core."""
+    """Return dask-jobqueue's `SLURMCluster` without jobs; each job will have one worker process per core."""
     import dask
     from dask_jobqueue.slurm import SLURMCluster
 
@@ -120,8 +119,10 @@ def make_jobs(settings: Mapping[str, str]) -> Any:
 
 @asynccontextmanager
 async def slurm_cluster(workers: int, settings: Mapping[str, str]) -> AsyncIterator[Any]:
-    """Give a `SLURMCluster` with the number of workers that is wanted, or as many more as fill its jobs, in jobs that
-    are replaced when they end. All are cancelled at the end, whatever they are at."""
+    """Yield a `SLURMCluster` with at least the required number of workers, rounded up to complete jobs.
+
+    Jobs that end are replaced. All are cancelled at the end, also running ones.
+    """
     jobs = make_jobs(settings)
     try:
         await jobs
@@ -144,15 +145,15 @@ async def _fill(jobs: Any, workers: int) -> None:
             f"--cluster slurm: the command '{error.filename}' does not exist on this machine: start the run on a login "
             "node of SLURM"
         ) from error
-    except RuntimeError as error:  # with all that sbatch wrote
-        said = [line for line in str(error).splitlines() if line.strip()]
-        raise ClusterError(f"--cluster slurm: SLURM refused the job: {said[-1] if said else error}") from error
+    except RuntimeError as error:  # with the output of sbatch
+        output = [line for line in str(error).splitlines() if line.strip()]
+        raise ClusterError(f"--cluster slurm: SLURM refused the job: {output[-1] if output else error}") from error
 
 
 async def _replace(jobs: Any, workers: int) -> None:
-    """Start a job for every one that is over, as its time is, or whose machine is lost."""
+    """Start a job for each job that has ended or was lost."""
     now = asyncio.get_running_loop().time
-    seen: dict[str, float] = {}  # when workers of a job were there last
+    seen: dict[str, float] = {}  # time of the last worker of each job
     while True:
         await asyncio.sleep(1)
         present = [str(state.name) for state in jobs.scheduler.workers.values()]

@@ -22,7 +22,7 @@ from sdm.data.records.rows import RowRules
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.textfile import TextTable
 from sdm.data.untagged import refuse_values
-from sdm.data.variables import NamedVariables, matching, said_variables
+from sdm.data.variables import NamedVariables, matching, variables_line
 from sdm.errors import ColumnError, InapplicableError, MissingFileError, OptionError, UnknownNameError, VariableError
 from sdm.features.classes import FeatureChoice, named_alone
 from sdm.kinds.task import Findings
@@ -169,7 +169,7 @@ def open_for(model: FittedModel, options: LayerOptions) -> Stack:
     """Open the layers of a model, in its order and with its names; refuse untagged codes of "no data"."""
     check_categories(model)
     stack = open_tagged(options.files, options, model.names, model.categorical, options.align)
-    return replace(stack, notices=(*stack.notices, said_variables(stack.names, stack.categorical)))
+    return replace(stack, notices=(*stack.notices, variables_line(stack.names, stack.categorical)))
 
 
 def open_tagged(

@@ -28,7 +28,7 @@ from sdm.data.opening.rasters import open_local
 from sdm.data.rasters.grid import Grid
 from sdm.data.rasters.stack import WINDOW_BYTES, Stack
 from sdm.errors import DISK_FULL, OutputError, VariableError
-from sdm.executors.ahead import ahead, own_threads
+from sdm.executors.ahead import ahead, allowed_threads
 from sdm.maps.gis.formats import COG, copy_map, map_format
 from sdm.maps.gis.tags import Moments, RasterSummary, describe_raster
 from sdm.progress.telling import StepCount
@@ -113,7 +113,7 @@ def writing_cogs(
     for raster in rasters:
         map_format(raster.path, raster.count)
     _check_room(rasters, grid)
-    first, threads = rasters[0].path, own_threads(threads)
+    first, threads = rasters[0].path, allowed_threads(threads)
     try:
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=first.parent) as folder:
             tiled = [Path(folder) / f"plain{k}.tif" for k in range(len(rasters))]

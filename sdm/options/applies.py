@@ -78,10 +78,10 @@ STUDIES = ("tune", "curve", "path")
 
 def refuse_other_studies(typed: Iterable[str], used: Collection[str], command: str) -> None:
     """Raise OptionError if the user typed an option of a study that a command does not use, except sections `used`."""
-    known = {word: leaf for leaf in leaves() if leaf.section in STUDIES for word in leaf.spellings}
+    by_word = {word: leaf for leaf in leaves() if leaf.section in STUDIES for word in leaf.spellings}
     for name in typed:
         word = name.lstrip("-").replace("-", "_")
-        section = word if word in STUDIES else known[word].section if word in known else None
+        section = word if word in STUDIES else by_word[word].section if word in by_word else None
         if section is not None and section not in used:
             raise InapplicableError(f"{name} is an option of 'sdm {section}', not of '{command}': remove it")
 

@@ -67,12 +67,12 @@ class RunOptions(Section):
 
 
 PRESETS: dict[str, dict[str, Any]] = {"best": {"fit.model": "ensemble", "background.kind": "target-group"}}
-"""Options that a preset stands for; what is given besides goes before them (reasons: docs/explanation/accuracy.md)."""
+"""Options that a preset stands for; options of the user have priority (reasons: docs/explanation/accuracy.md)."""
 
 PATTERN = {"occurrences.keep_duplicates": True, "background.points": "all", "fit.add_presences": "distinct"}
 """Options that a window of a point pattern (`layers.bounds`) stands for: a density over all cells, of all points."""
 
-# Words that some of them take in place of a path.
+# Words that some path options accept.
 AREA_WORDS = ("buffer", "hull")
 GROUP_WORD = "target-group"
 GRAPH_WORDS = ("tree", "chain", "none")

@@ -15,20 +15,20 @@ from sdm.storage.addresses import is_remote, place_stem
 _WIDTH = re.compile(r"(\d+(?:\.\d+)?) ?(mm|cm|in)")
 
 
-def _several(value: object) -> bool:
+def _is_list(value: object) -> bool:
     return isinstance(value, (list, tuple))
 
 
 def _list(value: Any) -> Any:
     """Return a list for one word or number."""
     parts = [value] if isinstance(value, (str, int, float)) and not isinstance(value, bool) else value
-    return [str(part) if isinstance(part, (int, float)) else part for part in parts] if _several(parts) else parts
+    return [str(part) if isinstance(part, (int, float)) else part for part in parts] if _is_list(parts) else parts
 
 
 def _words(value: Any) -> Any:
     """Return a list for one word, or for words with commas."""
     parts = _list(value)
-    return [w.strip() for part in parts for w in str(part).split(",") if w.strip()] if _several(parts) else value
+    return [w.strip() for part in parts for w in str(part).split(",") if w.strip()] if _is_list(parts) else value
 
 
 def read_formats(text: str) -> list[str]:
@@ -42,7 +42,7 @@ def read_formats(text: str) -> list[str]:
 def read_places(value: Any) -> Any:
     """Return a dictionary from `name=folder`, or from folders, which are called by their names."""
     parts = [value] if isinstance(value, str) else value
-    if not _several(parts):
+    if not _is_list(parts):
         return value
     pairs = [_named_place(part) for part in map(str, parts)]
     names = [name.strip() for name, _ in pairs]
@@ -61,14 +61,14 @@ def _named_place(text: str) -> tuple[str, str]:
 
 def _classes(value: Any) -> Any:
     """Check feature classes, which may include random features or growing families; a text or a list of names."""
-    value = ",".join(map(str, value)) if _several(value) else value
+    value = ",".join(map(str, value)) if _is_list(value) else value
     if isinstance(value, str):
         parse_families(value, 1) if has_growing(value) else parse_features(value, 1)
     return value
 
 
 def _families(value: Any) -> Any:
-    value = ",".join(map(str, value)) if _several(value) else value
+    value = ",".join(map(str, value)) if _is_list(value) else value
     if isinstance(value, str):
         parse_families(value, 1)
     return value
@@ -77,7 +77,7 @@ def _families(value: Any) -> Any:
 def _class_sets(value: Any) -> Any:
     """Check sets of feature classes, such as l, lq, lqh. A set may have its own multiplier, such as t:1."""
     sets = _words(value)
-    for word in sets if _several(sets) else ():
+    for word in sets if _is_list(sets) else ():
         classes, colon, multiplier = word.partition(":")
         parse_classes(classes, 1)
         if colon and not _positive(multiplier):
@@ -95,15 +95,15 @@ def _positive(text: str) -> bool:
 def _nodata(value: Any) -> Any:
     """Check nodata values; numbers remain texts."""
     words = _words(value)
-    if _several(words):
+    if _is_list(words):
         NodataCodes.read(words)
     return words
 
 
 def read_width(text: str) -> float:
     """Return the width of a figure in millimetres, from a text such as 85mm, 8.5cm or 3.35in."""
-    found = _WIDTH.fullmatch(text.strip().lower())
-    width = float(found[1]) * {"mm": 1.0, "cm": 10.0, "in": 25.4}[found[2]] if found else 0.0
+    match = _WIDTH.fullmatch(text.strip().lower())
+    width = float(match[1]) * {"mm": 1.0, "cm": 10.0, "in": 25.4}[match[2]] if match else 0.0
     if not 40 <= width <= 1000:
         raise ValueError("a width from 40mm to 1000mm, such as 85mm (one column), 180mm (two) or 7in")
     return width
@@ -206,8 +206,8 @@ def option(
     default: Any, text: str, *aliases: str, formerly: str | None = None, was: float | str | None = None, **limits: Any
 ) -> Any:
     """Declare an option: default, description, other spellings; its name and default in old files."""
-    known: Schema = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
-    return Field(default, description=text, json_schema_extra=known, **limits)
+    extra: Schema = {"aliases": list(aliases), "formerly": [formerly] if formerly else [], "was": was}
+    return Field(default, description=text, json_schema_extra=extra, **limits)
 
 
 class Section(BaseModel):

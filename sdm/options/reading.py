@@ -41,19 +41,19 @@ class Leaf:
         self.dotted = f"{section}.{name}" if section else name
         self.section, self.name, self.field = section, name, field
         extra = field.json_schema_extra
-        known: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
-        self.aliases: list[str] = list(known["aliases"])
-        self.was: Any = known["was"]
+        schema: dict[str, Any] = extra if isinstance(extra, dict) else {"aliases": [], "formerly": [], "was": None}
+        self.aliases: list[str] = list(schema["aliases"])
+        self.was: Any = schema["was"]
         short = [] if name in ambiguous or name == self.dotted else [name]
-        self.spellings = [*short, self.dotted, *self.aliases, *known["formerly"]]
-        # The spelling to show: a name of several words, the name of the section, or a keyword of Python (lambda), which
+        self.spellings = [*short, self.dotted, *self.aliases, *schema["formerly"]]
+        # The shown spelling: an alias of several words, the name of the section, or a keyword of Python (lambda), which
         # cannot be a field; otherwise the first.
-        telling = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
-        self.shown = [*telling, *self.spellings][0]
+        preferred = [word for word in self.aliases if "_" in word or word == section or iskeyword(word)]
+        self.shown = [*preferred, *self.spellings][0]
 
     @property
     def text(self) -> str:
-        """The description, with the values of the option if it does not name them."""
+        """The description, with the values of the option unless it names them."""
         text = str(self.field.description)
         named = all(word in text for word in self.choices)
         return text if named else f"{text} Values: {', '.join(self.choices)}."
@@ -65,14 +65,14 @@ class Leaf:
 
     @property
     def flag(self) -> bool:
-        """Whether the option is on or off."""
+        """Whether the option is a flag."""
         return self.field.annotation in (bool, bool | None)
 
     @property
     def kinds(self) -> list[Any]:
         """The types that the option takes: `int`, `float`, `str`, `Literal[…]`."""
-        whole = self.field.annotation
-        parts = [whole] if get_origin(whole) in (None, Literal, list, dict) else get_args(whole)
+        annotation = self.field.annotation
+        parts = [annotation] if get_origin(annotation) in (None, Literal, list, dict) else get_args(annotation)
         return [getattr(part, "__origin__", part) if get_origin(part) is not Literal else part for part in parts]
 
     @property
@@ -97,7 +97,7 @@ def leaves() -> tuple[Leaf, ...]:
     )
 
 
-WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}  # the dotted name of each
+WHERE = {spelling: leaf.dotted for leaf in leaves() for spelling in leaf.spellings}  # dotted names by spelling
 
 
 def read_yaml(path: str | Path) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def read_yaml(path: str | Path) -> dict[str, Any]:
     options = {name: _located(name, value, Path(path).parent) for name, value in _flat(loaded)}
     fit = loaded.get("fit")
     if isinstance(fit, dict) and "price_folds" in fit:  # written by a run of an earlier version
-        # Its defaults are written down, of which some now depend on the kind of model: nobody chose those.
+        # All defaults were written, and some now depend on the kind of model: the user did not choose them.
         was = {leaf.dotted: leaf.was for leaf in leaves() if leaf.was is not None}
         return {name: value for name, value in options.items() if name not in was or value != was[name]}
     return options
@@ -123,7 +123,7 @@ def _located(name: str, value: Any, folder: Path) -> Any:
         try:
             value = read_places(value)
         except ValueError:
-            return value  # `make_options` says what is wrong
+            return value  # `make_options` reports the error
     if name == "path.strata" and os.path.basename(str(value)) == value and not (folder / value).is_file():
         return value  # the name of a layer, or squares
     if name == "cluster.address" and not str(value).endswith(".json"):
@@ -144,13 +144,13 @@ def rebase(value: Any, folder: Path) -> Any:
     return value
 
 
-MOST_PROBLEMS = 20  # in one message
+MOST_PROBLEMS = 20  # per message
 _CLAMP = {"true": "clamp", "yes": "clamp", "on": "clamp", "1": "clamp"}
 _CLAMP |= {"false": "free", "no": "free", "off": "free", "0": "free"}
 
 
 def make_options(*sources: Mapping[str, Any]) -> RunOptions:
-    """Merge sources, of which later ones have priority, and check all values.
+    """Merge sources, with priority of later ones, and check all values.
 
     A source is a tree of sections (as from a YAML file), or a mapping of options in any spelling
     (`{"multiplier": 2, "fit.features": "lq"}`). None is the default. The `OptionError` lists all problems, with the
@@ -237,9 +237,9 @@ def _settle_points(chosen: dict[str, Any]) -> None:
     """Read `points` as the number of points from the raster of classes, if there is one."""
     points = chosen.get("background.points")
     default = SECTIONS["background"].model_fields["points"].get_default()
-    if chosen.get("classes.raster") is not None and points not in (None, default):  # a default that a run file has
+    if chosen.get("classes.raster") is not None and points not in (None, default):  # the default in a run file
         chosen.setdefault("classes.raster_points", chosen.pop("background.points"))
-    elif chosen.get("classes.column") is not None and points == 5000:  # one that files of earlier versions have
+    elif chosen.get("classes.column") is not None and points == 5000:  # the default in files of earlier versions
         del chosen["background.points"]
 
 
@@ -259,8 +259,8 @@ def _unknown(name: str, value: object) -> str:
         return f"{name}={shortened(value)}: expected a section of options, such as '{name}: {{{example}: …}}'"
     if last in WHERE:
         return f"unknown option '{name}' (did you mean '{WHERE[last]}'?)"
-    own = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
-    words = {word.removeprefix(f"{section}."): leaf.dotted for leaf in own for word in (*leaf.spellings, leaf.name)}
+    inside = [leaf for leaf in leaves() if leaf.section == section] if section in SECTIONS else list(leaves())
+    words = {word.removeprefix(f"{section}."): leaf.dotted for leaf in inside for word in (*leaf.spellings, leaf.name)}
     near = difflib.get_close_matches(last if section in SECTIONS else name, [*words, *SECTIONS], n=1, cutoff=0.6)
     if near:
         return f"unknown option '{name}' (did you mean '{near[0] if near[0] in SECTIONS else words[near[0]]}'?)"
@@ -290,13 +290,13 @@ def explain(error: ValidationError) -> list[str]:
         place = [str(part) for part in item["loc"]]
         dotted = ".".join(place[:2]) if place[0] in SECTIONS else place[0]
         context = item.get("ctx", {})
-        own, kind = context.get("error"), item["type"]
+        cause, kind = context.get("error"), item["type"]
         text = _EXPECTED.get(kind) or _EXPECTED.get(kind.split("_")[0])
-        expected = text.format(**context) if text else str(own or item["msg"]).removeprefix("Input should be ")
-        said = str(own).partition(": ")[2] if isinstance(own, OptionError) else f"expected {expected}"
+        expected = text.format(**context) if text else str(cause or item["msg"]).removeprefix("Input should be ")
+        sentence = str(cause).partition(": ")[2] if isinstance(cause, OptionError) else f"expected {expected}"
         texts = wrong.setdefault(f"{dotted}={shortened(item['input'])}", [])
-        texts.append(said.removeprefix("expected ") if texts else said)
-    return [f"{what}: {' or '.join(texts)}" for what, texts in wrong.items()]
+        texts.append(sentence.removeprefix("expected ") if texts else sentence)
+    return [f"{setting}: {' or '.join(texts)}" for setting, texts in wrong.items()]
 
 
 def shortened(value: object) -> str:
@@ -305,7 +305,7 @@ def shortened(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:60]}… ({len(text):,} characters)"
 
 
-def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
+def dump_yaml(options: RunOptions, names: Container[str] | None = None) -> str:
     """Return options as YAML, to repeat a run from any folder, without the options that replace results.
 
     `wanted` are the dotted names to write, by default all; values other than defaults are always written.
@@ -317,15 +317,15 @@ def dump_yaml(options: RunOptions, wanted: Container[str] | None = None) -> str:
         section, name = dotted.split(".")
         tree[section][name] = _located(dotted, tree[section][name], Path.cwd())
     tree = _without_secrets(tree)
-    for leaf in leaves() if wanted is not None else ():
+    for leaf in leaves() if names is not None else ():
         home = tree[leaf.section] if leaf.section else tree
-        if wanted is not None and leaf.dotted not in wanted and home.get(leaf.name) == leaf.field.get_default():
+        if names is not None and leaf.dotted not in names and home.get(leaf.name) == leaf.field.get_default():
             home.pop(leaf.name, None)
     written = {name: value for name, value in tree.items() if value != {}}
     try:
         dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # libyaml takes a tenth of the time
         return str(yaml.dump(written, Dumper=dumper, sort_keys=False, allow_unicode=True))
-    except UnicodeEncodeError:  # names of files that are no text
+    except UnicodeEncodeError:  # names of files that are not text
         return yaml.safe_dump(written, sort_keys=False, allow_unicode=True)
 
 
@@ -365,13 +365,13 @@ def run_file_schema() -> dict[str, Any]:
     tree = RunOptions.model_json_schema()
     for leaf in leaves():
         home = tree["$defs"][SECTIONS[leaf.section].__name__] if leaf.section else tree
-        own = home["properties"][leaf.name]
+        entry = home["properties"][leaf.name]
         for key in ("aliases", "formerly", "was"):
-            own.pop(key)
+            entry.pop(key)
         for alias in leaf.aliases:
-            home["properties"][alias] = {**own, "description": f"The same as {leaf.name}."}
+            home["properties"][alias] = {**entry, "description": f"The same as {leaf.name}."}
             if alias == leaf.section:
                 short = tree["properties"][alias]
-                tree["properties"][alias] = {"anyOf": [{"$ref": f"#/$defs/{SECTIONS[alias].__name__}"}, own], **short}
+                tree["properties"][alias] = {"anyOf": [{"$ref": f"#/$defs/{SECTIONS[alias].__name__}"}, entry], **short}
                 tree["properties"][alias].pop("$ref", None)
     return tree

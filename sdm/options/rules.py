@@ -1,7 +1,7 @@
-"""Rules between the options of a run: which cannot be together, and which have nothing to act on without another.
+"""Rules about combinations of options: some exclude each other, and some need another one.
 
-A rule names the kinds of model that it holds for, the condition under which it is broken, and what to tell the user: a
-template over the sections of the options. Conditions are evaluated in the order of the table, one at a time.
+A rule has the kinds of model that it applies to, the condition under which it is broken, and its message, a template
+over the sections of the options. Conditions are evaluated lazily in the order of the table.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -17,17 +17,17 @@ from sdm.options.kinds import Section
 SPECIES, CLASSES, COMMUNITY, STRATA = ("species",), ("classes",), ("community",), ("strata",)
 ALL = None
 WHOLE_BACKGROUND = ("random", "leave-one-out", "bootstrap", "subsample")
-"""Divisions of records that leave the background undivided."""
-_COUNTED = ("leave-one-out", "equal-blocks", "checkerboard", "buffer", "own")  # make folds of their own number
+"""Divisions of records that do not divide the background."""
+_COUNTED = ("leave-one-out", "equal-blocks", "checkerboard", "buffer", "own")  # their number of folds is fixed
 LEARNER_OPTIONS = {"laplace": ("shrinkage", "posterior", "rounds"), "crf-l2": ("random_effect", "traits")}
-"""Options that one learner of joint models has, and no other."""
+"""Options of only one learner of joint models."""
 _STACKABLE = ("cloglog", "logistic")  # scales from 0 to 1
 Condition = Callable[[RunOptions], object]
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What options of some kinds of model cannot be."""
+    """A combination of options that is refused for some kinds of model."""
 
     kinds: Collection[str] | None  # None: every kind
     when: Condition
@@ -35,20 +35,20 @@ class Rule:
 
 
 def broken(rules: Iterable[Rule], options: RunOptions, kind: str) -> Iterator[OptionError]:
-    """Yield an error for each rule of a kind of model that some options break."""
+    """Yield an error for each broken rule of a kind of model."""
     for rule in rules:
         if (rule.kinds is None or kind in rule.kinds) and rule.when(options):
             yield ConflictError(rule.sentence.format_map(vars(options)))
 
 
 def refuse_broken(rules: Iterable[Rule], options: RunOptions, kind: str) -> None:
-    """Raise the error of the first rule that is broken."""
+    """Raise the error of the first broken rule."""
     for error in broken(rules, options, kind):
         raise error
 
 
 def chosen(section: Section, name: str) -> bool:
-    """Tell whether an option has another value than its default."""
+    """Whether an option differs from its default."""
     return bool(getattr(section, name) != type(section).model_fields[name].get_default())
 
 
@@ -68,7 +68,7 @@ def _unlearned(learner: str, name: str) -> Condition:
     return lambda o: o.joint.learner != learner and chosen(o.joint, name)
 
 
-def _given_with_axes(name: str) -> Condition:
+def _set_with_axes(name: str) -> Condition:
     return lambda o: o.fit.shares_axes and o.fit.axes is not None and chosen(o.fit, name)
 
 
@@ -186,7 +186,7 @@ MODELS = (
     Rule(SPECIES, lambda o: o.fit.shares_axes and o.layers.chooses,
          "variables are chosen per species, and species on shared axes need the same variables: choose them with "
          "'sdm variables' and add layers.variables, or use fit.model=committee"),
-    *(Rule(SPECIES, _given_with_axes(name),
+    *(Rule(SPECIES, _set_with_axes(name),
            f"fit.{name} was set in the group of fit.axes: remove it")
       for name in ("features", "knots", "strength", "own")),
     Rule(SPECIES, lambda o: o.fit.spatial and o.project.scenarios,
@@ -204,7 +204,7 @@ OUTPUT = (
          "project.models belongs to 'sdm project': remove it, because a run projects its own models"),
 )  # fmt: skip
 RULES = (*CLASS_INPUTS, *COMMUNITIES, *TESTING, *WINDOW, *SAMPLING, *MODELS)
-"""The rules of models; what a run writes has `OUTPUT` beside."""
+"""The rules of models; `OUTPUT` are additional rules of runs."""
 
 ON_STRATA = tuple(
     Rule(STRATA, when, f"{option} does not apply to strata: {instead}")
@@ -220,4 +220,4 @@ ON_STRATA = tuple(
         ("project.scenarios", lambda o: o.project.scenarios, "strata belong to one region; remove it"),
     )
 )  # fmt: skip
-"""The rules of a path over strata, beside those of species."""
+"""Additional rules of a path over strata."""

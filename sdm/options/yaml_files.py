@@ -29,7 +29,7 @@ def load_yaml(path: str | Path, expected: str) -> Any:
 
 
 def _load(text: str | bytes) -> Any:
-    """Read YAML by libyaml, which is faster, otherwise by yaml itself, which has better messages."""
+    """Read YAML by libyaml, which is faster, or by the Python parser, which has better messages."""
     if yaml.__with_libyaml__:
         with suppress(yaml.YAMLError):
             return yaml.load(text, _quick_loader())  # noqa: S506 - a SafeLoader
@@ -85,16 +85,16 @@ def _quick_loader() -> type[yaml.CSafeLoader]:
     return Quick
 
 
-def _unfolded(node: yaml.Node, known: dict[int, int | None]) -> int:
-    """Return how many entries a node has when all aliases are written out."""
-    if id(node) in known:
-        count = known[id(node)]
+def _unfolded(node: yaml.Node, counts: dict[int, int | None]) -> int:
+    """Return the number of entries of a node with all aliases expanded."""
+    if id(node) in counts:
+        count = counts[id(node)]
         if count is None:
             raise yaml.YAMLError("an alias in it refers to itself")
         return count
     if isinstance(node, yaml.ScalarNode):
         return 1
-    known[id(node)] = None
+    counts[id(node)] = None
     parts = (part for pair in node.value for part in (pair if isinstance(pair, tuple) else (pair,)))
-    known[id(node)] = count = 1 + sum(_unfolded(part, known) for part in parts)
+    counts[id(node)] = count = 1 + sum(_unfolded(part, counts) for part in parts)
     return count

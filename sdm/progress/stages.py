@@ -1,4 +1,4 @@
-"""What is going on in a run: its stages, told from any thread, with counts, rates and the time that is left."""
+"""Stages of a run, reported from any thread, with counts, rates and the remaining time."""
 
 import threading
 import time
@@ -9,25 +9,25 @@ from typing import Protocol
 from sdm.progress.telling import SPECIES
 
 SHORT = 0.5
-"""Seconds that a stage takes at least to be shown."""
+"""Minimum duration in seconds of a stage that is shown."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage at some moment: how far it is, since when, and when that was told. Times are those of one clock."""
+    """State of a stage at the time of its last report. Times are from one clock."""
 
     text: str
     done: int
     total: int
-    first: int  # steps that were done when it began, as in a run that is resumed
+    first: int  # completed steps at the start, as in a resumed run
     began: float
-    told: float
-    upper: bool = False  # the models of a run, whose own stages are below
+    updated: float
+    upper: bool = False  # the models of a run, with the stages of each below
     inner: bool = False  # a stage of one of several models
 
     @property
     def name(self) -> str:
-        """What it is called, without what failed."""
+        """The name, without failures."""
         return SPECIES if self.upper else self.text
 
     @property
@@ -42,60 +42,59 @@ class Stage:
 
     @property
     def count(self) -> str:
-        """The steps that are done, of all, and what failed."""
+        """The number of completed steps of all, and of failures."""
         failed = self.text.removeprefix(SPECIES) if self.upper else ""
         return f"{self.done:,} of {self.total:,}{failed}" if self.counts else ""
 
     def seconds(self, now: float) -> float:
-        """Return how long it has been going on."""
+        """Return the duration so far."""
         return max(0.0, now - self.began)
 
     def per_step(self, now: float) -> float | None:
-        """Return the seconds that a step takes: no less than if the one that is going on ended now; None if unknown."""
+        """Return the seconds per step, as if the current step ended now; None if unknown."""
         steps = self.done - self.first
-        if not self.counts or steps < 1 or self.told <= self.began:
+        if not self.counts or steps < 1 or self.updated <= self.began:
             return None
-        return max((self.told - self.began) / steps, (now - self.began) / (steps + 1))
+        return max((self.updated - self.began) / steps, (now - self.began) / (steps + 1))
 
-    def left(self, now: float) -> float | None:
-        """Return the seconds that are left, at the rate so far; None if unknown, or if the last step takes longer than
-        the others did."""
+    def seconds_left(self, now: float) -> float | None:
+        """Return the remaining seconds at the rate so far; None if unknown, or if the last step is too slow."""
         each = self.per_step(now)
         if each is None or self.ended:
             return None
-        left = each * (self.total - self.done) - (now - self.told)
-        return left if left > 0 else None
+        rest = each * (self.total - self.done) - (now - self.updated)
+        return rest if rest > 0 else None
 
     def pace(self, now: float) -> tuple[str, str]:
-        """Return rate and time left in words; while they are unknown, how long it has been going on."""
-        each, left, seconds = self.per_step(now), self.left(now), self.seconds(now)
+        """Return rate and remaining time as text; while they are unknown, the duration so far."""
+        each, rest, seconds = self.per_step(now), self.seconds_left(now), self.seconds(now)
         if each is None:
             return f"{duration_text(round(seconds))} so far" if seconds >= 1.0 else "", ""
-        return rate_text(1.0 / each), "" if left is None else left_text(left)
+        return rate_text(1.0 / each), "" if rest is None else left_text(rest)
 
     def line(self, now: float) -> str:
         """Return one line of a log: ``cross-validation: 3 of 10, 1.2 per second, 6 s left``."""
         if self.ended:
-            took = f"in {duration_text(self.seconds(self.told))}"
+            took = f"in {duration_text(self.seconds(self.updated))}"
             return f"{self.name}: {self.count} {took}" if self.counts else f"{self.name}: done {took}"
-        known = [self.count, *(self.pace(now) if self.seconds(now) >= SHORT else ())]
-        return f"{self.name}: {', '.join(part for part in known if part) or 'begins'}"
+        parts = [self.count, *(self.pace(now) if self.seconds(now) >= SHORT else ())]
+        return f"{self.name}: {', '.join(part for part in parts if part) or 'begins'}"
 
 
 class Listener(Protocol):
-    """Hears of stages; called from any thread."""
+    """Receives the start and end of stages; called from any thread."""
 
     def began(self, stage: Stage) -> None:
-        """Hear that a stage begins."""
+        """Handle the start of a stage."""
 
     def ended(self, stage: Stage) -> None:
-        """Hear that a stage is done."""
+        """Handle the end of a stage."""
 
 
 class Stages:
-    """The function that work calls with steps done, steps in all and the name of the stage; it keeps what is going on.
+    """Progress function, called with completed steps, all steps and the name of a stage; it stores the active stages.
 
-    Listeners are called outside the lock, so that they may write to a terminal whose refresh asks for the stages.
+    Listeners are called outside the lock, so that they may write to a terminal whose refresh reads the stages.
     """
 
     def __init__(self, listeners: Sequence[Listener] = (), clock: Callable[[], float] = time.monotonic) -> None:
@@ -104,7 +103,7 @@ class Stages:
         self._stages: dict[tuple[int, str], Stage] = {}
 
     def __call__(self, done: int, total: int, text: str) -> None:
-        """Tell how far a stage is."""
+        """Report the progress of a stage."""
         upper = text == SPECIES or text.startswith(f"{SPECIES}, ")
         key = (0, SPECIES) if upper else (threading.get_ident(), text)
         with self._lock:
@@ -113,16 +112,16 @@ class Stages:
             begins = earlier is None or done < earlier.done or (done == 0 and not upper)
             if begins:
                 if done >= total:
-                    return  # it had ended before, or takes no time at all
+                    return  # it has already ended, or takes no time
                 inner = not upper and (0, SPECIES) in self._stages
                 stage = Stage(text, done, total, done, now, now, upper, inner)
             else:
                 assert earlier is not None  # noqa: S101 - for the type checker
-                stage = replace(earlier, text=text, done=done, total=total, told=now)
+                stage = replace(earlier, text=text, done=done, total=total, updated=now)
             if upper and earlier is not None and done != earlier.done:
-                self._stages = {key: stage}  # stages of a model that failed do not end by themselves
+                self._stages = {key: stage}  # stages of a failed model have no end
             self._stages[key] = stage
-            if stage.ended:  # and with it what began inside of it and did not end, as where something failed
+            if stage.ended:  # also the stages inside it that failed before their end
                 inside = [k for k, other in self._stages.items() if k[0] == key[0] and other.began > stage.began]
                 for one in (key, *inside):
                     del self._stages[one]
@@ -133,7 +132,7 @@ class Stages:
                 listener.ended(stage)
 
     def active(self) -> list[Stage]:
-        """Return what is going on, the models of a run first, then in the order in which it began."""
+        """Return the active stages, the models of a run first, then by start."""
         with self._lock:
             return sorted(self._stages.values(), key=lambda stage: (not stage.upper, stage.began))
 
@@ -163,7 +162,7 @@ def duration_text(seconds: float) -> str:
 
 
 def rate_text(per_second: float) -> str:
-    """Return a rate as steps per second, or slow ones as the time of each.
+    """Return a rate as steps per second, or a low rate as the time per step.
 
     Examples
     --------
@@ -176,7 +175,7 @@ def rate_text(per_second: float) -> str:
 
 
 def left_text(seconds: float) -> str:
-    """Return how long it will take, in whole seconds.
+    """Return the remaining time, in whole seconds.
 
     Examples
     --------

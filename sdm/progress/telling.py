@@ -1,8 +1,7 @@
-"""How long work says how far it is: `progress(done, total, text)`, where the text names the stage.
+"""Progress of work: `progress(done, total, text)`, where the text names the stage.
 
-A stage begins with `done` = 0 and ends with `done` = `total`; one that needs fewer steps than planned lowers its total.
-A stage of one step has no count: it is going on, or done. A stage is told from one thread; several threads may each
-tell their own.
+A stage begins with `done` = 0 and ends with `done` = `total`. A stage that needs fewer steps than planned lowers its
+total. A stage of one step has no count. Each stage is reported from one thread; threads may report different stages.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,13 +12,13 @@ if TYPE_CHECKING:  # it imports numpy, which the help of a command does not need
     from sdm.types import Progress
 
 SPECIES = "species"
-"""The stage above all others: models that are finished, of a run of several."""
+"""The stage above all others: the completed models of a run of several."""
 
 T = TypeVar("T")
 
 
 def species_stage(failed: int = 0) -> str:
-    """Return the text of the stage above all others, with the number of models that failed.
+    """Return the text of the stage of models, with the number of models that failed.
 
     Examples
     --------
@@ -30,14 +29,14 @@ def species_stage(failed: int = 0) -> str:
 
 
 def step_by_step(items: Collection[T], progress: "Progress | None", text: str) -> Iterator[T]:
-    """Yield items, and tell after each how many are done.
+    """Yield items, and report the number of completed ones after each.
 
     Examples
     --------
-    >>> told = []
-    >>> list(step_by_step("ab", lambda *step: told.append(step), "letters"))
+    >>> reports = []
+    >>> list(step_by_step("ab", lambda *step: reports.append(step), "letters"))
     ['a', 'b']
-    >>> told
+    >>> reports
     [(0, 2, 'letters'), (1, 2, 'letters'), (2, 2, 'letters')]
     """
     if progress is None or not items:
@@ -54,40 +53,40 @@ class StepCount:
 
     Examples
     --------
-    >>> told = []
-    >>> count = StepCount(lambda *step: told.append(step), "search", planned=10)
+    >>> reports = []
+    >>> count = StepCount(lambda *step: reports.append(step), "search", planned=10)
     >>> count.step()
     >>> count.end()
-    >>> told
+    >>> reports
     [(0, 10, 'search'), (1, 10, 'search'), (1, 1, 'search')]
     """
 
     def __init__(self, progress: "Progress | None", text: str, planned: int) -> None:
         self.progress, self.text, self.done, self.total = progress, text, 0, planned
-        self._tell()
+        self._report()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         if self.progress is not None:
             self.progress(self.done, self.total, self.text)
 
     def step(self) -> None:
-        """Tell that one more step is done."""
+        """Report one more completed step."""
         self.done += 1
-        self._tell()
+        self._report()
 
     def remain(self, steps: int) -> None:
-        """Plan anew: this number of steps remains."""
+        """Set the number of remaining steps."""
         self.total = self.done + steps
 
     def end(self) -> None:
-        """Tell that no step remains."""
+        """Report that no step remains."""
         self.total = self.done
-        self._tell()
+        self._report()
 
 
 @contextmanager
 def going_on(progress: "Progress | None", text: str) -> Iterator[None]:
-    """Tell that a stage goes on whose steps cannot be step_by_step, and that it is done."""
+    """Report the start and end of a stage without steps."""
     if progress is not None:
         progress(0, 1, text)
     yield

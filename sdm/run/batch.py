@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sdm.errors import RunExistsError, SdmError, WorkerDied
 from sdm.executors.local import give_memory_back
-from sdm.executors.opening import Here, as_done, workers
+from sdm.executors.opening import SerialExecutor, as_done, workers
 from sdm.kinds.task import Destination, Prepared
 from sdm.kinds.writing import write_fate, write_run
 from sdm.maps.gis.package import PACKAGE
@@ -191,7 +191,7 @@ class Batch:
     def _work(
         self, executor: Executor, folder: RunFolder, journal: Journal, todo: list[str], digests: dict[str, str]
     ) -> None:
-        if in_process := isinstance(executor, Here):
+        if in_process := isinstance(executor, SerialExecutor):
             give_memory_back()
         token = folder.begin(self.job, sent=not in_process)
         if (check := getattr(executor, "check", None)) is not None:

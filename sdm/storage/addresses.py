@@ -1,8 +1,8 @@
-"""Addresses that GDAL reads over a network: recognised, called by their files, and shown without their secrets.
+"""Recognize network addresses that GDAL reads, name them by their files, and hide their secrets.
 
 The user before an ``@`` and the values after a ``?`` may be secrets (passwords, tokens, signatures), so neither is ever
-shown or stored. A secret may be left to the environment: ``https://host/bio1.tif?token=${TOKEN}`` is kept as it is
-written, and the variable is read when the file is opened.
+shown or stored. A secret may be an environment variable: ``https://host/bio1.tif?token=${TOKEN}`` is stored
+unchanged, and the variable is read when the file is opened.
 """
 
 import os
@@ -32,7 +32,7 @@ def is_remote(place: str) -> bool:
 
 
 def place_name(place: str) -> str:
-    """Return the name of the file at a place, without folders; of an address, without what it asks of the server.
+    """Return the file name of a path or address, without folders and query.
 
     Examples
     --------
@@ -41,28 +41,28 @@ def place_name(place: str) -> str:
     """
     if not is_remote(place):
         return PurePosixPath(place.replace(os.sep, "/")).name
-    # GDAL's own way to give options: /vsicurl?max_retry=3&url=https%3A%2F%2Fhost%2Fx.tif
-    _, asks, options = place.partition("/vsicurl?")
-    if inner := [text for text in options.split("&") if asks and text.startswith("url=")]:
+    # GDAL's syntax for options: /vsicurl?max_retry=3&url=https%3A%2F%2Fhost%2Fx.tif
+    _, prefix, options = place.partition("/vsicurl?")
+    if inner := [text for text in options.split("&") if prefix and text.startswith("url=")]:
         return place_name(unquote(inner[-1].removeprefix("url=")))
     bare, _, rest = place.partition("?")
-    variable = re.search(r"\"?:([^:/\"]+)$", rest or bare)  # of a NetCDF file: NETCDF:"/vsicurl/https://host/x.nc":tas
+    variable = re.search(r"\"?:([^:/\"]+)$", rest or bare)  # in a NetCDF file: NETCDF:"/vsicurl/https://host/x.nc":tas
     name = PurePosixPath(bare).name.strip('"')
     return f"{name}:{variable[1]}" if rest and variable else name.replace('":', ":")
 
 
 def place_stem(place: str) -> str:
-    """Return the name of the file at a place without its suffix."""
+    """Return the file name of a path or address without its suffix."""
     return PurePosixPath(place_name(place)).stem
 
 
 def place_suffix(place: str) -> str:
-    """Return the suffix of the file at a place, such as ``.tif``, in small letters."""
+    """Return the suffix of a path or address in lower case, such as ``.tif``."""
     return PurePosixPath(place_name(place)).suffix.lower()
 
 
 def gdal_place(place: str) -> str:
-    """Return what GDAL opens: addresses in its own way of writing, with the variables of the environment filled in."""
+    """Return a path or address in GDAL's syntax, with environment variables substituted."""
     if not is_remote(place):
         return place
     if HIDDEN in place:
@@ -73,7 +73,7 @@ def gdal_place(place: str) -> str:
     for name in _VARIABLE.findall(place):
         if name not in os.environ:
             raise MissingInputError(f"'{place}' needs the environment variable {name}: set it first")
-    return _VARIABLE.sub(lambda found: os.environ[found[1]], _gdal_spelling(place))
+    return _VARIABLE.sub(lambda match: os.environ[match[1]], _gdal_spelling(place))
 
 
 def part_place(place: str, variable: str) -> str:
@@ -87,11 +87,11 @@ def _gdal_spelling(place: str) -> str:
 
 
 def without_secrets(text: str, place: str = "") -> str:
-    """Return a text in which no address shows its secrets, nor those of the place that it is about."""
+    """Hide the secrets of all addresses in a text, and of `place`, the address that the text is about."""
     secrets = {place, gdal_place(place)} if place and HIDDEN not in place else set()
-    for whole in sorted(secrets, key=len, reverse=True):
-        text = text.replace(whole, hide_secrets(whole))
-        bare, _, query = whole.partition("?")
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, hide_secrets(secret))
+        bare, _, query = secret.partition("?")
         user = re.search(r"://([^/]*)@", bare)
         for part in (query, unquote(query), user[1] if user else ""):
             if part and not _VARIABLE.fullmatch(part):

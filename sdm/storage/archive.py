@@ -1,6 +1,6 @@
-"""Archives that models are kept in: a zip of plain arrays (`.npz`) with a JSON header; nothing that can run.
+"""Model files: a zip of plain arrays (`.npz`) with a JSON header, without executable content.
 
-Entries have a fixed date and order, so the same model gives the same bytes. The header holds a digest of everything.
+Entries have a fixed date and order, so the same model gives the same bytes. The header has a digest of the content.
 """
 
 import hashlib
@@ -18,29 +18,28 @@ from sdm.errors import ModelFileError, OutputError
 from sdm.storage.reading import special
 from sdm.types import AnyArray, Numbers
 
-if TYPE_CHECKING:  # only those who read or write a file load it
+if TYPE_CHECKING:  # imported only when a file is read or written
     from zipfile import ZipFile
 
-LIMIT = 64 << 20  # bytes; no honest model has that many weights
+LIMIT = 64 << 20  # bytes; valid models are far smaller
 HEADER_LIMIT = 16 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-LEVEL = 4  # of deflating: 6 would take four times as long for a thirtieth less
+LEVEL = 4  # of compression: level 6 takes four times as long and saves a thirtieth
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Archive:
-    """A kind of file."""
+    """A file format."""
 
-    format: str  # the format that its header names, such as `sdm-model`
-    version: int  # of files without optional arrays; with them it is one more, which earlier programs refuse; and two
-    # more where the header says so, since it has what programs before that do not know
-    header: str  # the entry of the header, such as `model.json`
+    format: str  # name of the format in the header, such as `sdm-model`
+    version: int  # plus one with optional arrays, plus two for newer headers: earlier programs refuse them
+    header: str  # name of the header's entry, such as `model.json`
     title: str  # its name in messages, such as `model file`
 
     @property
     def newest(self) -> int:
-        """The newest version that this program reads."""
+        """Return the newest version that this program reads."""
         return self.version + 2
 
     def pack(
@@ -49,11 +48,13 @@ class Archive:
         arrays: Mapping[str, AnyArray],
         optional: Mapping[str, AnyArray] | None = None,
     ) -> bytes:
-        """Return the content of a file: `fields` (JSON values) in the header, and the arrays, also optional ones; no
-        more than `load` reads."""
+        """Return the content of a file: `fields` (JSON values) in the header, the arrays, and optional arrays.
+
+        Raise if the content is larger than `load` accepts.
+        """
         version = self.version + bool(optional)
         arrays = {**arrays, **(optional or {})}
-        if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # what is written can be read again
+        if (size := sum(array.nbytes for array in arrays.values())) > LIMIT // 2:  # so that `load` accepts the file
             raise OutputError(f"the {self.title} has {size >> 20} MB of weights, expected at most {LIMIT >> 21}")
         from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -71,12 +72,12 @@ class Archive:
                 archive.writestr(entry, content, ZIP_DEFLATED, LEVEL)
             archive.close()
         except BaseException:
-            archive.fp = None  # else its refusal to be closed within an entry would take the place of an interrupt
+            archive.fp = None  # otherwise closing within an entry would raise and hide an interrupt
             raise
         return out.getvalue()
 
     def identity(self, fields: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> str:
-        """Return a short name for exactly this content, however it would be deflated."""
+        """Return a short identifier of the content, independent of its compression."""
         return str(self._header(self.version, fields, arrays)["digest"])[:16]
 
     def _header(self, version: int, fields: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> Numbers:
@@ -90,9 +91,10 @@ class Archive:
         build: Callable[[Numbers, dict[str, AnyArray]], T],
         optional: Sequence[str] = (),
     ) -> T:
-        """Read the header and the arrays called `names`, and those of the `optional` ones that are there; check them,
-        and return the result of `build`. Whatever that raises means a damaged file, and every mistake of the file is
-        a ModelFileError."""
+        """Read the header, the arrays `names` and those `optional` arrays that exist, and return the result of `build`.
+
+        An exception of `build` means a damaged file. Every fault of the file raises a ModelFileError.
+        """
         path = Path(path)
         if kind := special(path):
             raise ModelFileError(f"{path} is {kind}: expected a {self.title} (.npz) written by sdm")
@@ -105,7 +107,7 @@ class Archive:
             raise ModelFileError(f"{path} does not exist: expected a {self.title} (.npz) written by sdm") from error
         except ModelFileError:
             raise
-        except Exception as error:  # a damaged or hostile file makes zipfile, zlib, json and numpy raise all sorts
+        except Exception as error:  # zipfile, zlib, json and numpy raise many types for damaged or hostile files
             raise ModelFileError(
                 f"{path} is not a readable {self.title}, or is damaged ({type(error).__name__}): copy it, or fit again"
             ) from error
@@ -114,8 +116,8 @@ class Archive:
         self, archive: "ZipFile", path: Path, names: Sequence[str], optional: Sequence[str]
     ) -> tuple[Numbers, dict[str, AnyArray]]:
         _check_size(archive, path)
-        there = set(archive.namelist())
-        if self.header not in there:
+        entries = set(archive.namelist())
+        if self.header not in entries:
             raise ModelFileError(f"{path} has no {self.header}: expected a {self.title} (.npz) written by sdm")
         header: Numbers = json.loads(_entry(archive, self.header, HEADER_LIMIT))
         if header.get("format") != self.format:
@@ -126,7 +128,7 @@ class Archive:
             raise ModelFileError(f"{path} has {newer}, and this version reads up to {self.newest}: update sdm")
         arrays = {
             name: np.lib.format.read_array(io.BytesIO(_entry(archive, f"{name}.npy")), allow_pickle=False)
-            for name in (*names, *(name for name in optional if f"{name}.npy" in there))
+            for name in (*names, *(name for name in optional if f"{name}.npy" in entries))
         }
         if digest(header, arrays) != header["digest"]:
             raise ModelFileError(f"{path} was modified after it was written: copy it again, or fit again")
@@ -134,7 +136,7 @@ class Archive:
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the format that the header of an archive names; None where that cannot be read."""
+    """Return the format in the header of an archive; None if it cannot be read."""
     path = Path(path)
     if special(path):
         return None
@@ -144,10 +146,10 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
         with ZipFile(path) as archive:
             _check_size(archive, path)
             headers = [name for name in archive.namelist() if name.endswith(".json")]
-            named = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
-    except Exception:  # a damaged or hostile file: whoever loads it says what is wrong
+            file_format = json.loads(_entry(archive, headers[0], HEADER_LIMIT))["format"]
+    except Exception:  # a damaged or hostile file: `load` reports its fault
         return None
-    return named if isinstance(named, str) else None
+    return file_format if isinstance(file_format, str) else None
 
 
 def digest(header: Mapping[str, object], arrays: Mapping[str, AnyArray]) -> str:
@@ -165,7 +167,7 @@ def _check_size(archive: "ZipFile", path: Path) -> None:
 
 
 def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:
-    """Unpack an entry, and no more of it than its size says."""
+    """Unpack an entry, up to its declared size."""
     size = archive.getinfo(name).file_size
     if size > limit:
         raise ValueError(f"{name} has {size:,} bytes")
@@ -174,5 +176,5 @@ def _entry(archive: "ZipFile", name: str, limit: int = LIMIT) -> bytes:
 
 
 def _json(header: Mapping[str, object]) -> bytes:
-    """Write a header, keys sorted."""
+    """Encode a header with sorted keys."""
     return json.dumps(header, indent=1, sort_keys=True).encode()

@@ -1,14 +1,13 @@
-"""Results in one step: a run writes into a stage, and its files take the place of the old result at once.
+"""Commit results in one step: a run writes into a stage, which then replaces the old result.
 
-A stage is a folder `.sdm-<digits>.part` next to its target, with the new result in `new/`. Where the system can
-exchange two folders, that is the commit: whoever looks finds the whole old result or the whole new one. Then the user's
-files move from the old folder, which is in the stage, to the new one. Where folders cannot be exchanged (a mounted
-folder, the current one, a disk without that call), and where files are added to a result, the new files are moved one
-by one.
+A stage is a folder `.sdm-<digits>.part` next to its target, with the new result in `new/`. If the system can exchange
+two folders, the exchange is the commit: other programs see the complete old result or the complete new one. Then the
+user's files move from the old folder, which is in the stage, to the new one. If folders cannot be exchanged (a mounted
+folder, the current one, a disk without that call), and if files are added to a result, the new files are moved one by
+one.
 
-A stage whose target is not locked was left behind by a run that was killed, or that met an error of the disk: the next
-run finishes it by its journal. Its name and its journal are sealed with the key of the user, so that nobody else's
-stage is used.
+A stage whose target is not locked comes from a run that was killed or had a disk error. The next run completes it with
+its journal. Its name and journal are sealed with the key of the user, so that stages of other users are not used.
 """
 
 import json
@@ -48,23 +47,25 @@ _ANY_STAGE = ".sdm-????????-*.part"
 
 @contextmanager
 def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[None]:
-    """Hold a folder, or a file, for a run from its first look to its last byte; tidy up after runs that were killed. An
-    OutputError says that another run holds it, or that it has results already and `overwrite` is not set."""
-    given, target = target, _real(target)
-    refuse_existing(target, overwrite=overwrite or bool(stages_of(target)))  # what is unfinished is finished first
+    """Lock a folder or file during a run, and clean up after runs that were killed.
+
+    Raise OutputError if another run has the lock, or if results exist and `overwrite` is not set.
+    """
+    typed, target = target, _real(target)
+    refuse_existing(target, overwrite=overwrite or bool(stages_of(target)))  # an incomplete result is completed first
     if folder:
         _refuse_file(target)
     absent, complete = _absent(target.parent), False
     try:
-        _make(target.parent, given)
+        _make(target.parent, typed)
         with lock(target):
             _recover(target)
-            refuse_existing(target, overwrite=overwrite)  # a run may have ended between the look and the lock
+            refuse_existing(target, overwrite=overwrite)  # a run may have ended before the lock
             yield
             complete = True
     except KeyboardInterrupt as interrupt:
         if complete:
-            _note_results(interrupt, given)
+            _note_results(interrupt, typed)
         raise
     finally:
         remove_empty(absent)
@@ -72,38 +73,43 @@ def claim(target: Path, *, overwrite: bool, folder: bool = True) -> Iterator[Non
 
 @contextmanager
 def staging(target: Path, *, overwrite: bool, keep: bool = False) -> Iterator[Path]:
-    """Give a folder to write into; at the end it takes the place of `target`, on failure nothing has changed. Files
-    that sdm wrote to `target` before and does not write again go, unless `keep` is set. The user's files stay: a new
-    one of the same name is an OutputError."""
-    given, target = target, _real(target)
+    """Yield a folder that replaces `target` at the end; after an error nothing has changed.
+
+    Files that sdm wrote to `target` before and does not write again are removed, unless `keep` is set. The user's files
+    stay: a new file of the same name raises OutputError.
+    """
+    typed, target = target, _real(target)
     refuse_existing(target, overwrite=overwrite)
     _refuse_file(target)
     inside = target.is_dir() and (os.path.ismount(target) or not os.access(target.parent, os.W_OK))
-    with _staged(target if inside else target.parent, place_digest(target), target, given) as stage:
+    with _staged(target if inside else target.parent, place_digest(target), target, typed) as stage:
         yield stage.new
         _commit(stage, keep)
 
 
 @contextmanager
 def publishing(files: Sequence[Path]) -> Iterator[list[Path]]:
-    """Give places to write files of one folder to; at the end they move to their own places: all, or none."""
+    """Yield temporary paths for files of one folder, and move them to their final paths at the end: all, or none."""
     folder = _real(files[0].parent)
     with _staged(folder, place_digest(files[0]), folder, files[0]) as stage:
         before = set(os.listdir(folder))
         yield [stage.new / file.name for file in files]
-        gone = _times(folder, before.intersection(files_in(stage.new)))
+        obsolete = _times(folder, before.intersection(files_in(stage.new)))
         sync_tree(stage.new)
-        _replace(stage, gone, True)
+        _replace(stage, obsolete, True)
 
 
 @contextmanager
 def staging_species(target: Path, *, overwrite: bool, planned: Sequence[str], in_place: bool = False) -> Iterator[Path]:
-    """Give the folder of a run over several species. In a new folder every species appears as soon as it is done, in
-    one step, and stays whatever comes later; `planned` are the names of files and of folders (with a `/`) that the run
-    may write. An earlier result is replaced as a whole, at the end, unless the run goes on with it (`in_place`)."""
+    """Yield the folder of a run over several species.
+
+    In a new folder every species appears when it is complete, in one step, and remains after later errors. `planned`
+    are the names of files and of folders (with a `/`) that the run may write. An earlier result is replaced completely
+    at the end, unless the run continues it (`in_place`).
+    """
     taken = target.is_dir() and any(not is_temporary(path.name) for path in target.iterdir())
     ours = sdm_files(target)
-    for name in planned if taken else ():  # said before the work, not after it
+    for name in planned if taken else ():  # checked before the work
         refuse_obstacle(target / name.rstrip("/"), name.endswith("/"), name in ours)
     if taken and not in_place:
         with staging(target, overwrite=overwrite) as stage:
@@ -131,24 +137,24 @@ def _refuse_file(target: Path) -> None:
 
 
 class _Stage:
-    """A folder with a new result, and the plan of its commit; the journal keeps that for the next run."""
+    """A folder with a new result and the plan of its commit; the journal stores the plan for the next run."""
 
     def __init__(self, path: Path, target: Path) -> None:
-        self.path, self.target = path, target  # the folder where files go
+        self.path, self.target = path, target  # folder of the committed files
         self.new, self.journal = path / "new", path / "commit"
         self.inode = 0  # of the new result
-        self.gone: Mapping[str, int] = {}  # files of the old result that go, with their times
-        self.stale: Mapping[str, int] = {}  # those of them that no new file replaces
-        self.moving = False  # whether new files move one by one
+        self.obsolete: Mapping[str, int] = {}  # files of the old result to remove, with their times
+        self.stale: Mapping[str, int] = {}  # obsolete files that no new file replaces
+        self.moving = False  # if new files move one by one
 
     @property
     def exchanged(self) -> bool:
-        """Whether the folder in the stage is that of the old result."""
+        """Whether the stage contains the old result."""
         return self.inode != 0 and _inode(self.new) not in (None, self.inode)
 
     @property
     def in_place(self) -> bool:
-        """Whether the new result is in its place."""
+        """Whether the new result is at its target."""
         return _inode(self.target) == self.inode or (self.moving and not self.new.exists())
 
     def make(self) -> None:
@@ -157,14 +163,14 @@ class _Stage:
         self.new.mkdir()
         self.inode = self.new.stat().st_ino
 
-    def begin(self, gone: Mapping[str, int]) -> None:
+    def begin(self, obsolete: Mapping[str, int]) -> None:
         """Store the plan."""
         names = files_in(self.new)
-        self.gone = gone
-        self.stale = {name: time for name, time in gone.items() if name not in names}
+        self.obsolete = obsolete
+        self.stale = {name: time for name, time in obsolete.items() if name not in names}
         into = os.path.relpath(self.target, self.path.parent)
         inodes = [self.inode, _inode(self.target)]
-        text = json.dumps({"into": into, "inodes": inodes, "gone": self.gone, "stale": self.stale})
+        text = json.dumps({"into": into, "inodes": inodes, "gone": self.obsolete, "stale": self.stale})
         part = self.path / "journal"
         part.write_text(json.dumps([text, user_seal(str(self.path), text)]), encoding="utf-8")
         sync(part)
@@ -172,8 +178,8 @@ class _Stage:
         sync(self.path)
 
     @classmethod
-    def left(cls, path: Path) -> "_Stage":
-        """Return a stage that a run of this user left behind."""
+    def abandoned(cls, path: Path) -> "_Stage":
+        """Return a stage of a run of this user that did not end."""
         stage = cls(path, path.parent)
         if stage.journal.exists():
             text, seal = json.loads(stage.journal.read_text(encoding="utf-8"))
@@ -181,7 +187,7 @@ class _Stage:
                 raise ValueError("its journal was not made by one of your runs")
             plan = json.loads(text)
             stage.target = path.parent / plan["into"]
-            (stage.inode, replaced), stage.gone, stage.stale = plan["inodes"], plan["gone"], plan["stale"]
+            (stage.inode, replaced), stage.obsolete, stage.stale = plan["inodes"], plan["gone"], plan["stale"]
             if any(place.is_symlink() for place in (stage.target, stage.new)):
                 raise ValueError("it contains a link instead of a folder")
             if _inode(stage.new) not in (None, stage.inode, replaced):
@@ -189,29 +195,29 @@ class _Stage:
         return stage
 
     def close(self) -> None:
-        """Remove the folder, unless there is something in it that has not come to its place."""
+        """Remove the folder, unless it contains files that were not moved to their target."""
         if self.exchanged:
             _bring_over(self)
         if not (self.exchanged or (self.moving and self.new.exists())):
             with suppress(OSError):
-                self.journal.unlink(missing_ok=True)  # first: a part of a stage must not be finished
+                self.journal.unlink(missing_ok=True)  # first: a partly removed stage must not be completed
                 shutil.rmtree(self.path, ignore_errors=True)
 
 
 @contextmanager
-def _staged(beside: Path, digest: str, target: Path, given: Path) -> Iterator[_Stage]:
+def _staged(parent: Path, digest: str, target: Path, typed: Path) -> Iterator[_Stage]:
     """Make a stage for a target, and remove it at the end."""
-    # Named before it is made, so that a signal at any moment finds what to remove.
-    stage = _Stage(beside / _sealed_name(beside, digest, secrets.token_hex(6)), target)
+    # The name exists before the folder, so that a signal at any moment finds the folder to remove.
+    stage = _Stage(parent / _sealed_name(parent, digest, secrets.token_hex(6)), target)
     absent = _absent(target)
     try:
         try:
-            _make(target.parent, given)
+            _make(target.parent, typed)
             try:
                 stage.make()
             except OSError as error:
-                raise OutputError(f"{beside} cannot be written ({error.strerror}): choose another folder") from error
-            with _explained(given, stage.new):
+                raise OutputError(f"{parent} cannot be written ({error.strerror}): choose another folder") from error
+            with _explained(typed, stage.new):
                 yield stage
         finally:
             try:
@@ -223,32 +229,32 @@ def _staged(beside: Path, digest: str, target: Path, given: Path) -> Iterator[_S
                 remove_empty(absent)
     except KeyboardInterrupt as interrupt:
         if stage.in_place:
-            _note_results(interrupt, given)
+            _note_results(interrupt, typed)
         raise
 
 
 def _note_results(interrupt: KeyboardInterrupt, target: Path) -> None:
-    """Let an interrupt name the new results, unless they are a part of results that are not complete."""
+    """Add the place of complete new results to an interrupt."""
     note = f"the new results are in {target}"
     if not any(is_temporary(part) for part in target.parts) and note not in getattr(interrupt, "__notes__", ()):
         interrupt.add_note(note)
 
 
-def _sealed_name(beside: Path, digest: str, token: str) -> str:
-    seal = user_seal(str(beside), digest, token) or secrets.token_hex(16)
+def _sealed_name(parent: Path, digest: str, token: str) -> str:
+    seal = user_seal(str(parent), digest, token) or secrets.token_hex(16)
     return f".sdm-{digest}-{token}{seal}.part"
 
 
 def stages_of(target: Path) -> list[Path]:
-    """Return the new results of a target that runs are at work on, or left behind; the last one first."""
+    """Return the new results in stages of a target, of active and killed runs; the last one first."""
     target = _real(target)
     stages = target.parent.glob(f".sdm-{place_digest(target)}-*.part")
     return [stage / "new" for stage in sorted(stages, key=lambda stage: _time(stage) or 0, reverse=True)]
 
 
 def _recover(target: Path) -> None:
-    """Finish or remove what runs left behind when they were killed; the lock of the target is held."""
-    inside = [*target.glob(_ANY_STAGE), *target.glob(f"*/{_ANY_STAGE}")]  # of what lies in the folder
+    """Complete or remove stages of killed runs; the caller holds the lock of the target."""
+    inside = [*target.glob(_ANY_STAGE), *target.glob(f"*/{_ANY_STAGE}")]  # stages of files in the folder
     for stage in (*(new.parent for new in stages_of(target)), *inside):
         digest, token = stage.name[5:13], stage.name[14:26]
         if stage.is_symlink() or stage.name != _sealed_name(stage.parent, digest, token):
@@ -256,7 +262,7 @@ def _recover(target: Path) -> None:
         elif digest == place_digest(target) and target in (stage.parent, stage.parent / target.name):
             _recover_stage(stage)
         else:
-            with suppress(OutputError), ExitStack() as held:  # unless a run is at work on it, or on its folder
+            with suppress(OutputError), ExitStack() as held:  # unless another run has the lock
                 if stage.parent not in (target, target.parent):
                     held.enter_context(lock(stage.parent))
                 held.enter_context(lock_of(stage.parent, digest))
@@ -265,7 +271,7 @@ def _recover(target: Path) -> None:
 
 def _recover_stage(path: Path) -> None:
     try:
-        stage = _Stage.left(path)
+        stage = _Stage.abandoned(path)
         if stage.inode and stage.new.exists() and not stage.exchanged:
             _move_in(stage)
             log.warning("an earlier run was killed while it moved its results: they are complete now")
@@ -280,36 +286,36 @@ def _recover_stage(path: Path) -> None:
 
 
 def _commit(stage: _Stage, keep: bool) -> None:
-    """Put the new result in the place of the old one."""
+    """Replace the old result by the new one."""
     new, target = stage.new, stage.target
     refuse_obstacle(target / LISTED, False, True)
     ours = sdm_files(target)
-    gone = _times(target, files_to_replace(new, target, ours) | (set() if keep else ours) | {LISTED})
+    obsolete = _times(target, files_to_replace(new, target, ours) | (set() if keep else ours) | {LISTED})
     written = list_files(new)
     write_list(new, written | set(read_list(target)) if keep else written)
     _refuse_file(target)
     sync_tree(new)
     if target.exists():
-        _replace(stage, gone, keep)
+        _replace(stage, obsolete, keep)
     else:
         os.rename(new, target)
     sync_after(target.parent)
 
 
-def _replace(stage: _Stage, gone: Mapping[str, int], keep: bool) -> None:
+def _replace(stage: _Stage, obsolete: Mapping[str, int], keep: bool) -> None:
     """Exchange the folders, or move files one by one."""
     exchange = not keep and _can_exchange(stage.target)
     if not exchange:
-        for folder in {parent for name in (*files_in(stage.new), *gone) for parent in _parents(stage.target, name)}:
+        for folder in {parent for name in (*files_in(stage.new), *obsolete) for parent in _parents(stage.target, name)}:
             if folder.exists() and not os.access(folder, os.W_OK):
                 raise OutputError(f"{folder} cannot be written (Permission denied): choose another folder")
-    stage.begin(gone)
+    stage.begin(obsolete)
     if not (exchange and _exchange(stage)):
         _move_in(stage)
 
 
 def _can_exchange(target: Path) -> bool:
-    """Whether a folder may be replaced by another one: nobody stands in it, and what it holds can be moved."""
+    """Whether a folder may be exchanged: it does not contain the current folder, and its content can be moved."""
     if Path.cwd().is_relative_to(target):
         return False
     return not any(
@@ -319,7 +325,7 @@ def _can_exchange(target: Path) -> bool:
 
 
 def _exchange(stage: _Stage) -> bool:
-    """Let the new folder and the target change places; False where that cannot be."""
+    """Exchange the new folder and the target; return False if that is impossible."""
     new, target = stage.new, stage.target
     for folder in (new, *(path for path in new.rglob("*") if path.is_dir())):
         with suppress(OSError):
@@ -330,7 +336,7 @@ def _exchange(stage: _Stage) -> bool:
 
 
 def _move_in(stage: _Stage) -> None:
-    """Move new files to their places one by one."""
+    """Move new files to their target one by one."""
     stage.moving = True
     try:
         try:
@@ -346,9 +352,9 @@ def _move_in(stage: _Stage) -> None:
 
 
 def _bring_over(stage: _Stage) -> None:
-    """Move the user's files out of the old folder, which was exchanged."""
+    """Move the user's files out of the old folder after the exchange."""
     reason: OSError | None = None
-    for _ in range(3):  # whoever has the old folder open may write to it at any moment
+    for _ in range(3):  # another program may write to the old folder at any moment
         try:
             _finish(stage)
             return
@@ -358,23 +364,25 @@ def _bring_over(stage: _Stage) -> None:
 
 
 def _finish(stage: _Stage) -> None:
-    """Move the files of a stage to their places, and remove the old ones of sdm."""
+    """Move the files of a stage to their target, and remove the old files of sdm."""
     if not stage.new.exists():
         return
     stage.target.mkdir(parents=True, exist_ok=True)
     if stage.exchanged:
-        _remove(stage.new, stage.gone)
+        _remove(stage.new, stage.obsolete)
         _merge(stage.new, stage.target)
     else:
-        _merge(stage.new, stage.target, {stage.target / name: time for name, time in stage.gone.items()})
+        _merge(stage.new, stage.target, {stage.target / name: time for name, time in stage.obsolete.items()})
         _remove(stage.target, stage.stale)
     stage.new.rmdir()
     sync_after(stage.target)
 
 
 def _merge(source: Path, target: Path, replaced: Mapping[Path, int] | None = None) -> None:
-    """Move the content of a folder to another one: the user's files, or new ones. Of those in their places the ones to
-    be `replaced`, which have their times, go. Every other file is the user's, and gets another name."""
+    """Move the content of a folder, the user's files or new ones, to another folder.
+
+    Existing files in `replaced` (with the same times) are replaced. Every other file is the user's and is renamed.
+    """
     failed: OSError | None = None
     for path in sorted(source.iterdir()):
         place = target / path.name
@@ -385,14 +393,14 @@ def _merge(source: Path, target: Path, replaced: Mapping[Path, int] | None = Non
                 _merge(path, place, replaced)
                 path.rmdir()
             elif replaced is None:
-                _move_beside(path, place)
+                _move_renamed(path, place)
             elif place in replaced and _time(place) == replaced[place]:
-                os.replace(path, place)  # so that a file of this name is there at any moment
+                os.replace(path, place)  # a file of this name exists at any moment
             else:
                 with suppress(FileExistsError):
                     rename_new(path, place)
                     continue
-                _move_beside(place, place)
+                _move_renamed(place, place)
                 rename_new(path, place)
         except OSError as error:
             failed = error
@@ -400,8 +408,8 @@ def _merge(source: Path, target: Path, replaced: Mapping[Path, int] | None = Non
         raise failed
 
 
-def _move_beside(path: Path, place: Path) -> None:
-    """Move a file of the user's to a place, or if that is taken, to the first name like it that is free."""
+def _move_renamed(path: Path, place: Path) -> None:
+    """Move a file of the user to a path, or if that is taken, to the first free name derived from it."""
     for k in count():
         free = place.with_name(f"{place.name}.yours{k if k > 1 else ''}") if k else place
         try:
@@ -414,7 +422,7 @@ def _move_beside(path: Path, place: Path) -> None:
 
 
 def _remove(folder: Path, names: Mapping[str, int]) -> None:
-    """Remove files of a folder unless they have changed, and the folders in it that become empty."""
+    """Remove unmodified files of a folder, and its folders that become empty."""
     for name, time in names.items():
         if not is_linked(folder, name) and _time(folder / name) == time:
             (folder / name).unlink(missing_ok=True)
@@ -426,36 +434,36 @@ def _parents(folder: Path, name: str) -> list[Path]:
     return [folder / parent for parent in reversed(Path(name).parents[:-1])]
 
 
-# -- small things ------------------------------------------------------------------------------------------------------
+# -- paths and times ---------------------------------------------------------------------------------------------------
 
 
 def _inode(folder: Path) -> int | None:
-    """Return the number of a folder on its disk; None where there is none."""
+    """Return the inode of a folder; None if it does not exist."""
     with suppress(FileNotFoundError):
         return folder.lstat().st_ino
     return None
 
 
 def _time(path: Path) -> int | None:
-    """Return when a file or folder was changed; None where there is none."""
+    """Return the modification time of a file or folder; None if it does not exist."""
     with suppress(OSError):
         return path.lstat().st_mtime_ns
     return None
 
 
 def _times(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Return when files of a folder were changed, by which a file is known from one of the user's of the same name."""
+    """Return the modification times of files, which distinguish them from the user's files of the same names."""
     times = {name: _time(folder / name) for name in sorted(names)}
     return {name: time for name, time in times.items() if time is not None}
 
 
 def _real(target: Path) -> Path:
-    """Return where a target is: a link to a folder stays a link."""
+    """Return the path of a target without links in it."""
     return Path(os.path.realpath(target))
 
 
 def _absent(folder: Path) -> list[Path]:
-    """Return the folders that have to be made, innermost first."""
+    """Return the missing folders, innermost first."""
     return [path for path in (folder, *folder.parents) if not path.exists()]
 
 
@@ -468,7 +476,7 @@ def _make(folder: Path, named: Path) -> None:
 
 @contextmanager
 def _explained(target: Path, stage: Path) -> Iterator[None]:
-    """Say what went wrong in the words of the place that the user knows, not of the temporary one."""
+    """Replace the temporary path in errors by the path that the user typed."""
     try:
         yield
     except OutputError as error:

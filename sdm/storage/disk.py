@@ -1,4 +1,4 @@
-"""Files on the disk: stored for certain, moved without replacing others, and folders exchanged in one step."""
+"""Sync files to the disk, move them without replacing others, and exchange folders in one step."""
 
 import ctypes
 import errno
@@ -14,12 +14,12 @@ WINDOWS = os.name == "nt"
 
 
 def exchange_folders(a: Path, b: Path) -> None:
-    """Let two folders change places in one step."""
+    """Exchange two folders in one step."""
     _rename(a, b, {"linux": 2, "darwin": 2})
 
 
 def rename_new(source: Path, target: Path) -> None:
-    """Move a file or folder to a name that is free; FileExistsError if it is not."""
+    """Move a file or folder to a free name; raise FileExistsError if it is taken."""
     try:
         _rename(source, target, {"linux": 1, "darwin": 4})
     except OSError as error:
@@ -45,17 +45,17 @@ def _rename(a: Path, b: Path, flags: dict[str, int]) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Have everything in a folder on the disk, not only in memory."""
+    """Sync all files and folders in a folder to the disk."""
     paths = [Path(root, name) for root, _, names in os.walk(folder) for name in ("", *names)]
-    with ThreadPoolExecutor(16, "sync") as pool:  # a disk stores many files together in the time of one
+    with ThreadPoolExecutor(16, "sync") as pool:  # a disk syncs many files together in the time of one
         list(pool.map(sync, paths))
 
 
 def sync(path: Path) -> None:
-    """Have a file or folder on the disk."""
+    """Sync a file or folder to the disk."""
     if path.is_symlink() or (WINDOWS and path.is_dir()):
         return
-    handle = os.open(path, os.O_RDWR if WINDOWS else os.O_RDONLY)  # Windows stores only what may be written
+    handle = os.open(path, os.O_RDWR if WINDOWS else os.O_RDONLY)  # Windows syncs only writable handles
     try:
         os.fsync(handle)
     finally:
@@ -63,7 +63,7 @@ def sync(path: Path) -> None:
 
 
 def sync_after(folder: Path) -> None:
-    """Have a renaming on the disk; it is done, so that a disk that does not confirm it is no failure."""
+    """Sync the folder of a completed rename; only warn if the disk does not confirm it."""
     try:
         sync(folder)
     except OSError as error:

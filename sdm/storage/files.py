@@ -1,4 +1,4 @@
-"""Names and places for results: safe file names, nothing overwritten, nothing half-written left behind."""
+"""Paths of results: safe file names; files are written atomically and not overwritten."""
 
 import hashlib
 import json
@@ -23,16 +23,17 @@ _LONGEST = 80
 
 def safe_name(name: str) -> str:
     """Return a file name for any text: letters, digits, `-`, `_` and inner dots; the same text gives the same name.
-    Spaces become underscores, as in Java Maxent. Where anything else had to change, a few digits of a hash keep
-    different texts apart."""
+
+    Spaces become underscores, as in Java Maxent. If other characters change, digits of a hash keep the name unique.
+    """
     spaced = unicodedata.normalize("NFC", name).strip().replace(" ", "_")
-    kept = re.sub(r"[^\w.-]+", "_", spaced).strip("._-")
-    changed = kept != spaced
-    if unicodedata.normalize("NFKC", kept).split(".")[0].lower() in _RESERVED or not kept:
-        kept, changed = f"species_{kept}".rstrip("_"), True
-    if len(kept.encode()) > _LONGEST:
-        kept, changed = kept.encode()[:_LONGEST].decode(errors="ignore"), True
-    return f"{kept}_{_digits(name)}" if changed else kept
+    safe = re.sub(r"[^\w.-]+", "_", spaced).strip("._-")
+    changed = safe != spaced
+    if unicodedata.normalize("NFKC", safe).split(".")[0].lower() in _RESERVED or not safe:
+        safe, changed = f"species_{safe}".rstrip("_"), True
+    if len(safe.encode()) > _LONGEST:
+        safe, changed = safe.encode()[:_LONGEST].decode(errors="ignore"), True
+    return f"{safe}_{_digits(name)}" if changed else safe
 
 
 def _digits(name: str) -> str:
@@ -40,8 +41,10 @@ def _digits(name: str) -> str:
 
 
 def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return a file name for each text, all different from one another and from `taken`, on any disk: of `A b` and
-    `A_b`, or of `a` and `A`, those that come later get a few digits of a hash."""
+    """Return a file name for each text, all different from each other and from `taken`, on any disk.
+
+    If names are equal on some disk (`A b` and `A_b`, `a` and `A`), the later ones get digits of a hash.
+    """
     used = {name.casefold() for name in taken}
     chosen: dict[str, str] = {}
     for name in dict.fromkeys(names):
@@ -52,15 +55,15 @@ def safe_names(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str
 
 
 def output_folder(folder: str | None) -> Path:
-    """Return the folder for results, which must be named."""
+    """Return the folder for results; raise if there is none."""
     if folder is None:
         raise MissingInputError("no output folder: add one with -o, as in -o results")
     return Path(folder)
 
 
 def check_output_path(path: Path) -> None:
-    """Raise if a result can never have this place: a device, pipe or socket, which would be replaced by a file, or a
-    name that is not text (maps and pages are written by programs that take names as UTF-8)."""
+    """Raise if a result cannot have this path: a device, pipe or socket, which a file would replace, or a name that is
+    not valid UTF-8, since maps and pages are written by programs that require UTF-8."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -73,12 +76,12 @@ def check_output_path(path: Path) -> None:
 
 
 def refuse_existing(target: Path, *, overwrite: bool) -> None:
-    """Raise if a result is there already and may not be replaced, or can never be there."""
+    """Raise if the path is invalid, or if a result exists and may not be replaced."""
     check_output_path(target)
     if overwrite:
         return
     try:
-        # What a killed run left behind, or another one that is at work beside, is no result.
+        # Stages and locks of killed or active runs are not results.
         inside = [path for path in target.iterdir() if not path.name.startswith(".sdm-")] if target.is_dir() else []
     except OSError as error:
         raise OutputError(f"{target} cannot be read ({error.strerror}): choose another folder") from error
@@ -89,21 +92,21 @@ def refuse_existing(target: Path, *, overwrite: bool) -> None:
 
 
 def has_parquet() -> bool:
-    """Whether Parquet files can be read and written: pyarrow, the extra `parquet`, is installed."""
+    """Whether pyarrow (extra `parquet`) is installed, which reads and writes Parquet files."""
     with suppress(ImportError):
         return find_spec("pyarrow") is not None
     return False
 
 
 def remove_empty(folders: Iterable[Path]) -> None:
-    """Remove folders, innermost first, as far as they are empty."""
+    """Remove folders that are empty, innermost first."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()
 
 
 def to_json(value: object) -> str:
-    """Return JSON that every program reads: what is not a finite number becomes null."""
+    """Return standard JSON; numbers that are not finite become null."""
     return json.dumps(_finite(value), indent=1, default=str, allow_nan=False)
 
 
@@ -119,13 +122,12 @@ def _finite(value: Any) -> Any:
 
 
 def write_text(path: Path, text: str, *, overwrite: bool = False) -> Path:
-    """Write a text file in one step, never over another one unless asked to."""
+    """Write a text file in one step; replace an existing file only with `overwrite`."""
     return write_bytes(path, text.encode(), overwrite=overwrite)
 
 
 def write_bytes(path: Path, content: bytes, *, overwrite: bool = False) -> Path:
-    """Write a file beside its place, have it on the disk, and move it there in one step, never over another one unless
-    asked to."""
+    """Write a temporary file, sync it to the disk, and rename it; replace an existing file only with `overwrite`."""
     refuse_existing(path, overwrite=overwrite)
     part = path.with_name(f".sdm-{secrets.token_hex(6)}.part")
     try:
@@ -140,7 +142,7 @@ def write_bytes(path: Path, content: bytes, *, overwrite: bool = False) -> Path:
                 rename_new(part, path)
         finally:
             part.unlink(missing_ok=True)
-    except FileExistsError:  # another process has made it meanwhile
+    except FileExistsError:  # another process has made it in the meantime
         raise OutputExistsError(f"{path} exists already: choose another name, or use --overwrite") from None
     except OSError as error:
         raise OutputError(f"{path} cannot be written ({error.strerror or error})") from error

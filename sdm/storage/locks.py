@@ -1,4 +1,4 @@
-"""Locks between processes: one run writes to a place at a time. The system frees them when a process dies."""
+"""Locks between processes: one run at a time writes to a place. The system releases them when a process dies."""
 
 import errno
 import hashlib
@@ -23,31 +23,30 @@ _OPEN = os.O_RDWR | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)  
 
 
 def place_digest(path: Path) -> str:
-    """Return eight digits that stand for the name of a file or folder in the names of its temporary neighbours."""
+    """Return eight digits derived from the name of a file or folder, for names of temporary files next to it."""
     return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]
 
 
 @contextmanager
 def lock(target: Path) -> Iterator[None]:
-    """Hold the only right to write to a file or folder, by a locked file beside it; an OutputError if another process
-    does."""
-    beside = target.parent if os.access(target.parent, os.W_OK) or not target.is_dir() else target
-    with lock_of(beside, place_digest(target), target):
+    """Hold the exclusive right to write to a file or folder; raise OutputError if another process holds it."""
+    folder = target.parent if os.access(target.parent, os.W_OK) or not target.is_dir() else target
+    with lock_of(folder, place_digest(target), target):
         yield
 
 
 @contextmanager
-def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[None]:
-    """Hold the lock of a place by the digits that stand for its name."""
-    path = beside / f".sdm-{digest}.lock"
+def lock_of(folder: Path, digest: str, target: Path | None = None) -> Iterator[None]:
+    """Hold the lock of a place by the digits derived from its name."""
+    path = folder / f".sdm-{digest}.lock"
     try:
         handle = _open(path)
     except OSError as error:
-        raise OutputError(f"{beside} cannot be written ({error.strerror or error}): choose another folder") from error
+        raise OutputError(f"{folder} cannot be written ({error.strerror or error}): choose another folder") from error
     try:
         if handle is None:
             owner = f" (process {pid})" if (pid := _owner(path)) else ""
-            busy = f"{target or beside} is being written by another run{owner}"
+            busy = f"{target or folder} is being written by another run{owner}"
             raise RunExistsError(f"{busy}: wait until it has ended, or choose another folder")
         yield
     finally:
@@ -56,21 +55,21 @@ def lock_of(beside: Path, digest: str, target: Path | None = None) -> Iterator[N
 
 
 def _remove(path: Path, handle: int) -> None:
-    """Give up a lock, and remove its file."""
-    if fcntl is None:  # Windows removes no file that is open; if another process has it by now, it is left alone
+    """Release a lock and remove its file."""
+    if fcntl is None:  # Windows does not remove open files; if another process has opened it, it stays
         os.close(handle)
     with suppress(OSError):
-        path.unlink()  # elsewhere while it is still locked: whoever opened it meanwhile looks again
+        path.unlink()  # while locked: a process that has opened the file checks its identity again
     if fcntl is not None:
         os.close(handle)
 
 
 def is_locked(target: Path) -> bool:
-    """Tell whether a run is at work on a file or folder, without changing anything."""
+    """Whether a run is writing to a file or folder; nothing is changed."""
     target = Path(os.path.realpath(target))
-    for beside in (target.parent, target):
+    for folder in (target.parent, target):
         try:
-            handle = os.open(beside / f".sdm-{place_digest(target)}.lock", _OPEN)
+            handle = os.open(folder / f".sdm-{place_digest(target)}.lock", _OPEN)
         except OSError:
             continue
         try:
@@ -82,26 +81,26 @@ def is_locked(target: Path) -> bool:
 
 
 def _open(path: Path) -> int | None:
-    """Open and lock a file; None where another process has locked it."""
+    """Open and lock a file; return None if another process has locked it."""
     while True:
         handle = os.open(path, _OPEN | os.O_CREAT, 0o644)
         try:
             locked = _try_lock(handle)
             if locked and _is(handle, path):
-                if os.fstat(handle).st_nlink == 1:  # or else it is a file of the user's too
+                if os.fstat(handle).st_nlink == 1:  # otherwise it is also a file of the user
                     os.ftruncate(handle, 0)
                     os.write(handle, f"{os.getpid()}\n".encode())
                 return handle
         except BaseException:
             os.close(handle)
             raise
-        os.close(handle)  # once: an interrupt after it must not meet the closing above
+        os.close(handle)  # once: after an interrupt here, the handle must not be closed again above
         if not locked:
-            return None  # or else its last owner removed the file between our opening and locking it
+            return None  # otherwise its last owner removed the file between opening and locking
 
 
 def _try_lock(handle: int) -> bool:
-    """Lock an open file unless another process has; where the disk has no locks, say so and go on."""
+    """Lock an open file; return False if another process holds the lock. Warn if the disk has no locks."""
     try:
         if fcntl is not None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -119,7 +118,7 @@ def _try_lock(handle: int) -> bool:
 
 
 def _is(handle: int, path: Path) -> bool:
-    """Whether an open file is still the one of that name."""
+    """Whether an open file is still the file at the path."""
     try:
         return os.path.samestat(os.fstat(handle), path.stat())
     except OSError:
@@ -127,7 +126,7 @@ def _is(handle: int, path: Path) -> bool:
 
 
 def _owner(path: Path) -> str:
-    """Return the process that a lock names."""
+    """Return the process number in a lock file."""
     try:
         text = path.read_text(encoding="ascii", errors="replace").strip()[:20]
     except OSError:

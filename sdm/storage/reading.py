@@ -1,4 +1,4 @@
-"""Files from anywhere, read within bounds: no devices, no endless files, no archives that unfold without limit."""
+"""Read untrusted files within bounds: no devices, no endless files, no archives that unpack without limit."""
 
 import json
 import stat
@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sdm.errors import FileFormatError
 
-if TYPE_CHECKING:  # only those who open an archive load it
+if TYPE_CHECKING:  # imported only when an archive is opened
     from zipfile import ZipFile
 
-TEXT_LIMIT = 16 << 20  # bytes of a run file or of a file of results; honest ones have a few thousand
+TEXT_LIMIT = 16 << 20  # bytes of a run file or of a results file; valid ones have a few thousand
 UNZIPPED_LIMIT = 1 << 30
 _SPECIAL = (
     (stat.S_ISCHR, "a device"),
@@ -21,7 +21,7 @@ _SPECIAL = (
 
 
 def special(path: str | Path) -> str | None:
-    """Return what a path is ("a device", "a pipe", "a socket") if it is neither file nor folder; None otherwise."""
+    """Return the type of a path ("a device", "a pipe", "a socket") if it is neither file nor folder; None otherwise."""
     try:
         mode = Path(path).stat().st_mode
     except (OSError, ValueError):
@@ -30,13 +30,13 @@ def special(path: str | Path) -> str | None:
 
 
 def refuse_special(path: str | Path) -> None:
-    """Raise for devices, pipes and sockets, which can be read without end, or once only."""
+    """Raise for devices, pipes and sockets, which may be endless or can be read only once."""
     if kind := special(path):
         raise FileFormatError(f"{path} is {kind}: expected a file; save its content to one first")
 
 
 def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
-    """Return the text of a file (UTF-8); a ValueError if it is too long, is not a file, or is not UTF-8."""
+    """Return the text of a file (UTF-8); raise ValueError if it is too long, not a file, or not UTF-8."""
     refuse_special(path)
     with Path(path).open("rb") as source:
         content = source.read(limit + 1)
@@ -46,7 +46,7 @@ def read_limited(path: str | Path, limit: int = TEXT_LIMIT) -> str:
 
 
 def load_json(path: str | Path) -> Any:
-    """Return the content of a JSON file; any mistake in it is a `ValueError`."""
+    """Return the content of a JSON file; any error in it raises ValueError."""
     try:
         return json.loads(read_limited(path))
     except RecursionError:
@@ -54,8 +54,10 @@ def load_json(path: str | Path) -> Any:
 
 
 def open_zipped(archive: "ZipFile", name: str, source: str) -> Any:
-    """Open a file in a zip archive, which ends where the archive says. A DataError if it is encrypted, packed in a way
-    that Python does not know, or unpacks to more than a gigabyte."""
+    """Open a file in a zip archive, limited to its declared size.
+
+    Raise DataError if it is encrypted, has an unknown compression, or unpacks to more than a gigabyte.
+    """
     from zipfile import BadZipFile
 
     entry = archive.getinfo(name)

@@ -1,4 +1,4 @@
-"""The user's cache: compiled code for the next run, and the key of the user's runs. Nobody else may write there."""
+"""The user's cache: compiled code and the key of the user's runs. Other users may not write to it."""
 
 import hmac
 import json
@@ -20,36 +20,36 @@ def _user_cache() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "sdm"
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "sdm"
-    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))  # its standard ignores what is empty or relative
+    shared = Path(os.environ.get("XDG_CACHE_HOME", ""))  # the XDG standard ignores empty and relative paths
     return (shared if shared.is_absolute() else Path.home() / ".cache") / "sdm"
 
 
 def private_folder(name: str) -> Path | None:
-    """Return a folder of the cache, which is made if need be; None if it cannot be written, or is somebody else's."""
+    """Return a folder of the cache, made if necessary; None if it is not writable or belongs to another user."""
     try:
         folder = _user_cache() / name
         folder.mkdir(parents=True, exist_ok=True)
-        if hasattr(os, "getuid"):  # what is in it is run
+        if hasattr(os, "getuid"):  # its content is executed
             if folder.stat().st_uid != os.getuid():
                 return None
             folder.chmod(0o700)
         probe = folder / f".probe-{os.getpid()}"
         probe.touch()
-        probe.unlink(missing_ok=True)  # another thread may have
+        probe.unlink(missing_ok=True)  # another thread may have removed it
     except (OSError, RuntimeError):
         return None
     return folder
 
 
 def user_seal(*texts: str) -> str | None:
-    """Return digits that only runs of this user can compute from some texts; None without a cache."""
+    """Return a keyed digest of texts that only this user can compute; None without a cache."""
     key = _run_key(os.environ.get("SDM_CACHE_DIR"))
     return None if key is None else hmac.new(key, json.dumps(texts).encode(), "sha256").hexdigest()[:32]
 
 
 @cache
 def _run_key(_: str | None) -> bytes | None:
-    """Return the secret of this user's runs, which is made once; the argument is where the cache is."""
+    """Return the secret key of this user's runs, made once per cache folder, which is the argument."""
     folder = private_folder("runs")
     if folder is None:
         return None
@@ -59,7 +59,7 @@ def _run_key(_: str | None) -> bytes | None:
             part = folder / f"key-{secrets.token_hex(6)}"
             part.write_bytes(secrets.token_bytes(32))
             sync(part)
-            with suppress(FileExistsError):  # the key of another run that begins now
+            with suppress(FileExistsError):  # another run has just made the key
                 rename_new(part, key)
             part.unlink(missing_ok=True)
         return key.read_bytes() or None

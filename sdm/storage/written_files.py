@@ -1,4 +1,4 @@
-"""The files of a result that sdm wrote, as its list `.sdm-files` says; everything else in a folder is the user's."""
+"""The files of a result that sdm wrote, listed in its file `.sdm-files`; all other files in a folder are the user's."""
 
 import json
 import os
@@ -7,16 +7,16 @@ from pathlib import Path, PurePath
 
 from sdm.errors import OutputError, OutputExistsError
 
-LISTED = ".sdm-files"  # the file in a result that lists what sdm wrote
+LISTED = ".sdm-files"  # file in a result that lists the files of sdm
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a name is that of something that is there only while a run is at work."""
+    """Whether a name belongs to a file or folder that exists only during a run."""
     return name.startswith(".sdm-") and name.endswith((".part", ".lock"))
 
 
 def list_files(folder: Path) -> set[str]:
-    """Return every file of a folder; a folder in it that has a list of its own is one entry, ending in `/`."""
+    """Return all files of a folder; a folder in it with its own list is one entry, ending in `/`."""
     names: set[str] = set()
     for path in folder.iterdir():
         if is_temporary(path.name) or path.name == LISTED:
@@ -40,7 +40,7 @@ def write_list(folder: Path, names: Collection[str]) -> None:
 
 
 def trim_list(folder: Path) -> None:
-    """Remove from the list of a folder what was not written; and the list, if nothing was."""
+    """Remove missing files from the list of a folder, and remove the list if it becomes empty."""
     if names := [name for name in read_list(folder) if os.path.lexists(folder / name)]:
         write_list(folder, names)
     else:
@@ -48,10 +48,10 @@ def trim_list(folder: Path) -> None:
 
 
 def read_list(folder: Path) -> list[str]:
-    """Return the entries of a folder's list: none where there is no list, or it cannot be read."""
+    """Return the entries of a folder's list: none if it is missing or unreadable."""
     try:
         listed = folder / LISTED
-        names = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else []  # a pipe would never end
+        names = json.loads(listed.read_text(encoding="utf-8")) if listed.is_file() else []  # not a pipe
     except (OSError, ValueError, RecursionError):
         return []
     texts = dict.fromkeys(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
@@ -59,18 +59,18 @@ def read_list(folder: Path) -> list[str]:
 
 
 def _is_inner(name: str) -> bool:
-    """Whether a text is the plain name of something inside a folder."""
+    """Whether a text is a plain relative path inside a folder."""
     path = PurePath(name)
     return path.as_posix() == name != "." and not path.is_absolute() and ".." not in path.parts
 
 
 def is_linked(folder: Path, name: str) -> bool:
-    """Whether a name inside a folder leads through a link, to another folder."""
+    """Whether a path inside a folder passes through a link."""
     return any(os.path.islink(folder / parent) for parent in PurePath(name).parents[:-1])
 
 
 def sdm_files(folder: Path) -> set[str]:
-    """Return the files of a folder that sdm wrote, with the pages that `sdm report` makes."""
+    """Return the files of a folder that sdm wrote, with the pages written by `sdm report`."""
     files: set[str] = set()
     for name in read_list(folder):
         if name.endswith("/"):
@@ -97,8 +97,8 @@ def files_in(folder: Path) -> list[str]:
 
 
 def files_to_replace(new: Path, target: Path, ours: Collection[str]) -> set[str]:
-    """Return the files of the target that new ones replace; raise if sdm did not write one of them."""
-    # Results of versions before there was a list are known by their run file.
+    """Return the files of the target that new ones replace; raise if one of them was not written by sdm."""
+    # Results of versions without a list are recognized by their run file.
     earlier = not ours and (target / "command.txt").is_file() and (target / "run.yaml").is_file()
     replaced = {name for name in files_in(new) if os.path.lexists(target / name)}
     for path in sorted(new.rglob("*")):
@@ -108,7 +108,7 @@ def files_to_replace(new: Path, target: Path, ours: Collection[str]) -> set[str]
 
 
 def refuse_obstacle(place: Path, folder: bool, ours: bool) -> None:
-    """Raise if something is there that is not what will be, or that sdm did not write."""
+    """Raise if the place is occupied by another type of file, or by a file that sdm did not write."""
     if place.is_symlink():
         raise OutputError(f"{place} is a link, which sdm does not follow: remove it, or choose another folder")
     if place.exists() and place.is_dir() != folder:

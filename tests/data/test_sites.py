@@ -163,13 +163,13 @@ def test_true_and_false_are_1_and_0(tmp_path: Path) -> None:
         ("a,b\n1,5\n0,6\n", {"layers": True}, DataError, "no coordinates to read layers at"),
         (
             "a,b\n1,5\n0,6\n",
-            {"wanted": NamedColumns(species=["c"])},
+            {"named": NamedColumns(species=["c"])},
             OptionError,
             "has no species 'c'.*its columns are a, b",
         ),
-        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(environment=["c"])}, OptionError, "'c' matches no column"),
-        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(categorical=["c"])}, OptionError, "layers.categorical=c"),
-        ("a,b\n1,5\n0,6\n", {"wanted": NamedColumns(fold="part")}, OptionError, "no column 'part'"),
+        ("a,b\n1,5\n0,6\n", {"named": NamedColumns(environment=["c"])}, OptionError, "'c' matches no column"),
+        ("a,b\n1,5\n0,6\n", {"named": NamedColumns(categorical=["c"])}, OptionError, "layers.categorical=c"),
+        ("a,b\n1,5\n0,6\n", {"named": NamedColumns(fold="part")}, OptionError, "no column 'part'"),
         ("a,b\n1,\n0,\n", {}, DataError, "no column of the environment"),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_possible_code_at_the_border_is_found() -> None:
 def test_a_value_with_a_name_is_a_class() -> None:
     cover = RNG.choice([1.0, 2, 3, 255], 1000)
     assert Extremes.of(cover).untagged() == 255
-    assert Extremes.of(cover).untagged(known={255.0}) is None
+    assert Extremes.of(cover).untagged(named={255.0}) is None
 
 
 @given(seed=SEEDS, parts=st.integers(1, 6), code=st.sampled_from([-9999.0, 255.0, -32768.0]))

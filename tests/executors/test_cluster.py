@@ -21,7 +21,7 @@ from distributed import Client
 from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, DataError, MissingPackageError, OptionError, SchedulerLost
 from sdm.executors import cluster as cluster_room
-from sdm.executors.opening import Here, workers
+from sdm.executors.opening import SerialExecutor, workers
 from sdm.options.writing import ClusterOptions
 
 
@@ -42,7 +42,7 @@ def executor(standing: Machines) -> Iterator[Executor]:
 @pytest.mark.thorough
 def test_results_are_those_of_this_process(executor: Executor) -> None:
     jobs = [(k,) for k in range(30)]
-    assert run_all(square, jobs, executor) == run_all(square, jobs, Here())
+    assert run_all(square, jobs, executor) == run_all(square, jobs, SerialExecutor())
     assert executor.submit(process_id).result() != os.getpid()
 
 
@@ -108,7 +108,7 @@ def test_all_workers_are_asked_whether_they_can_do_the_work(executor: Executor, 
             r"^worker tcp://127\.0\.0\.1:\d+ on \S+ has sdm 0\.0\.1, and this machine sdm [\d.]+: install the same",
         ),
         ("none", r"^worker tcp://127\.0\.0\.1:\d+ cannot do the work \(.*ModuleNotFoundError.*install sdm [\d.]+ and"),
-        ("blind", r"^worker tcp://127\.0\.0\.1:\d+ on \S+ does not see the files of .*under the same path$"),
+        ("blind", r"^worker tcp://127\.0\.0\.1:\d+ on \S+ does not see the files of .*: use a folder that all"),
     ],
 )
 def test_a_worker_that_cannot_do_the_work_is_named(tmp_path: Path, fault: str, sentence: str, capfd) -> None:

@@ -14,8 +14,8 @@ from sdm.assess.fits import run_all
 from sdm.errors import ClusterError, OptionError
 from sdm.executors.ahead import MANY, threads_for
 from sdm.executors.cluster import quiet_dask
-from sdm.executors.opening import Here, check_workers, workers
-from sdm.executors.remote import versions_here, work
+from sdm.executors.opening import SerialExecutor, check_workers, workers
+from sdm.executors.remote import local_versions, work
 from sdm.executors.slurm import make_jobs
 from sdm.options.reading import make_options, read_yaml
 
@@ -42,7 +42,7 @@ def test_a_task_that_kills_its_workers_is_an_error_that_says_what_to_do(
         started.add_nanny()
         said = "^the workers of the cluster at .* were killed .*: use fewer workers per machine, or more memory"
         with pytest.raises(ClusterError, match=said), workers(on_cluster(started.file)) as opened:  # noqa: PT012
-            assert run_all(square_but_die_at_13, JOBS, opened) == run_all(square, JOBS, Here())
+            assert run_all(square_but_die_at_13, JOBS, opened) == run_all(square, JOBS, SerialExecutor())
             futures = [opened.submit(square_but_die_at_13, k) for k in (12, 13, 14)]
             assert isinstance(futures[1].exception(), BrokenExecutor)
             assert [futures[0].result(), futures[2].result()] == [square(12), square(14)]
@@ -62,7 +62,7 @@ def test_jobs_of_slurm_do_the_work_and_are_cancelled(slurm: Path, capfd) -> None
     settings = {"cores": "2", "memory": "1GB", "queue": "long", "interface": "lo", "walltime": "01:00:00"}
     with workers(on_cluster("slurm", 2, **settings, local_directory=str(slurm))) as opened:
         until(lambda: opened.size == 2)
-        assert run_all(square, JOBS, opened) == run_all(square, JOBS, Here())
+        assert run_all(square, JOBS, opened) == run_all(square, JOBS, SerialExecutor())
         pid = opened.submit(process_id).result()
         opened.check(slurm)
     until(lambda: not alive(pid))
@@ -74,7 +74,7 @@ def test_jobs_of_slurm_do_the_work_and_are_cancelled(slurm: Path, capfd) -> None
 @pytest.mark.thorough
 def test_a_job_that_slurm_refuses_is_a_sentence(slurm: Path, capfd) -> None:
     (slurm / "refuse").touch()
-    said = "^--cluster slurm: SLURM did not take the job: sbatch: error: .* Invalid partition name specified$"
+    said = "^--cluster slurm: SLURM refused the job: sbatch: error: .* Invalid partition name specified$"
     with pytest.raises(ClusterError, match=said), workers(on_cluster("slurm", memory="1GB", interface="lo")):
         pass
     assert capfd.readouterr().err == ""
@@ -154,5 +154,5 @@ def test_settings_that_slurm_jobs_do_not_have_are_a_sentence(settings: dict[str,
 
 def test_a_worker_beside_others_fits_with_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SDM_THREADS", raising=False)
-    answer = work(pickle.dumps((threads_for, (MANY,), {})), versions_here())
+    answer = work(pickle.dumps((threads_for, (MANY,), {})), local_versions())
     assert pickle.loads(answer) == (True, 1)  # noqa: S301

@@ -26,10 +26,10 @@ class Heard:
         self.calls: list[tuple[str, str]] = []
 
     def began(self, stage: Stage) -> None:
-        self.calls.append(("began", stage.line(stage.told)))
+        self.calls.append(("began", stage.line(stage.updated)))
 
     def ended(self, stage: Stage) -> None:
-        self.calls.append(("ended", stage.line(stage.told)))
+        self.calls.append(("ended", stage.line(stage.updated)))
 
 
 @pytest.fixture
@@ -87,10 +87,10 @@ def test_the_time_left_falls_while_a_step_goes_on_and_rises_when_it_takes_longer
     clock.now += 10
     stages(1, 4, "map")
     stage = stages.active()[0]
-    assert stage.left(110) == pytest.approx(30)
-    assert stage.left(117) == pytest.approx(23)
-    assert stage.left(140) == pytest.approx(30), "a step of 30 s counts before it ends"
-    assert Stage("map", 3, 4, 0, 0.0, 30.0).left(1000.0) is None, "nobody knows when the last step ends"
+    assert stage.seconds_left(110) == pytest.approx(30)
+    assert stage.seconds_left(117) == pytest.approx(23)
+    assert stage.seconds_left(140) == pytest.approx(30), "a step of 30 s counts before it ends"
+    assert Stage("map", 3, 4, 0, 0.0, 30.0).seconds_left(1000.0) is None, "nobody knows when the last step ends"
 
 
 def test_what_was_done_before_does_not_count_for_the_rate(stages: Stages, clock: Clock) -> None:

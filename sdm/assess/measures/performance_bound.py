@@ -32,7 +32,7 @@ def performance_bound(fitted: "Maxent | StructMaxent", delta: float = 0.05) -> N
     """Return the bound of a fitted maxent or structural model with any penalties.
 
     With probability `1 − delta` over independent records, the true log loss of the model is at most `excess` nats above
-    the loss of a comparison model. This is the best model of the same features whose weights have at most the same sum.
+    the loss of every comparison model: a model of the same features whose `Σ b|λ| + U*(λ)` is not larger.
     `informs` is true if `excess` is less than the gain. The result is None for an entropy above 1, because its true log
     loss can be infinite.
     """

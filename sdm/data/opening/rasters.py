@@ -1,11 +1,11 @@
-"""Open rasters, which may come from anybody, so that GDAL opens no other files and asks no other servers.
+"""Open untrusted rasters, so that GDAL opens no other files and contacts no other servers.
 
-Some of GDAL's formats only name the files or servers that hold the values, and GDAL recognises them by their content,
-not by their names. So rasters are opened with a list of the formats that hold their own values. The exception is a
-virtual raster (VRT) on this machine, such as ``gdalbuildvrt`` writes: it may name rasters in its folder and below.
+Some GDAL formats only refer to files or servers with the values, and GDAL recognizes them by content, not by name.
+Therefore rasters are opened with a list of formats that contain their values. The exception is a local virtual raster
+(VRT), such as ``gdalbuildvrt`` writes: it may refer to rasters in its folder and below.
 
-One way is still open: HDF5 and netCDF-4 files of this machine may store their values in other files (external
-storage), which GDAL has no option to refuse.
+One risk remains: local HDF5 and netCDF-4 files may store their values in other files (external storage), which GDAL
+has no option to refuse.
 """
 
 import os
@@ -25,9 +25,9 @@ from sdm.errors import DataError, LayerError
 from sdm.storage.addresses import gdal_place, is_remote, place_name, place_suffix
 from sdm.storage.reading import refuse_special
 
-WARNING_FILTERS = threading.Lock()  # Python has one set of them for all threads
-# Formats that hold their own values, in one file or in files of the same name. Absent on purpose: VRT, GTI, STACIT,
-# STACTA, WMS, WMTS, WCS, HTTP, EEDAI, ERS, ILWIS, MRF, PCIDSK, PDS4, ISIS3, RPFTOC, TIL, Zarr and others that refer.
+WARNING_FILTERS = threading.Lock()  # Python has one set of filters for all threads
+# Formats with their own values, in one file or in files of the same name. Excluded since they refer to others: VRT,
+# GTI, STACIT, STACTA, WMS, WMTS, WCS, HTTP, EEDAI, ERS, ILWIS, MRF, PCIDSK, PDS4, ISIS3, RPFTOC, TIL, Zarr and others.
 DRIVERS = [
     *("GTiff", "AAIGrid", "netCDF", "HFA", "EHdr", "ENVI", "SAGA", "RST", "PCRaster", "RRASTER", "KEA", "GRIB"),
     *("GSAG", "GSBG", "GS7BG", "NWT_GRD", "NWT_GRC", "GRASSASCIIGrid", "AIG", "XYZ", "ZMap", "GXF", "ISG", "BYN"),
@@ -35,13 +35,13 @@ DRIVERS = [
     *("HDF4", "HDF4Image", "HDF5", "HDF5Image", "GPKG", "MBTiles", "R", "SGI", "NITF", "CALS", "BLX", "KRO", "LAN"),
     *("SRTMHGT", "USGSDEM", "DTED", "BT", "HF2", "GTX", "NTv2", "LCP", "Terragen", "SIGDEM", "RMF", "ACE2", "BAG"),
 ]
-# Of the rasters in a VRT, which GDAL opens without a list: formats that it recognises by their first bytes.
+# Rasters in a VRT, which GDAL opens without a list, have formats that it recognizes by their first bytes.
 SOURCE_DRIVERS = ["GTiff", "HFA", "AAIGrid"]
-_read = ensure_env_with_credentials(DatasetReader)  # rasterio.open takes one driver at most
+_read = ensure_env_with_credentials(DatasetReader)  # rasterio.open accepts at most one driver
 
 
 def open_raster(path: str | Path) -> DatasetReader:
-    """Open a raster that the user gave, without warnings; a DataError if it cannot be opened, or names other files."""
+    """Open a raster of the user, without warnings; raise LayerError if it cannot be opened or refers to other files."""
     path = str(path)
     if is_remote(path):
         return _open_remote(path)
@@ -56,7 +56,7 @@ def open_raster(path: str | Path) -> DatasetReader:
 
 
 def open_local(path: str | Path) -> DatasetReader:
-    """Open a raster of this machine; the errors are those of rasterio, but for a raster that names other files."""
+    """Open a local raster; raise errors of rasterio, and LayerError for a raster that refers to other files."""
     drivers = DRIVERS
     if is_virtual(path):
         state = os.stat(path)
@@ -66,7 +66,7 @@ def open_local(path: str | Path) -> DatasetReader:
 
 
 def _open(place: str, drivers: list[str]) -> DatasetReader:
-    # GDAL takes an ASCII grid for integers if its first 100 kB hold no point, and then cuts off all decimals.
+    # GDAL reads an ASCII grid as integers if its first 100 kB contain no point, and then truncates all decimals.
     options = {"datatype": "Float32"} if place_suffix(place) == ".asc" else {}
     with WARNING_FILTERS, warnings.catch_warnings():
         warnings.simplefilter("ignore", NotGeoreferencedWarning)
@@ -87,13 +87,13 @@ def _open(place: str, drivers: list[str]) -> DatasetReader:
 
 
 def _overviews_and_masks(path: Path) -> list[Path]:
-    """Return the files that GDAL takes for the overviews or the mask of a raster, in any case of letters."""
+    """Return the files that GDAL uses as overviews or mask of a raster, in any case."""
     names = {f"{path.name}{suffix}".lower() for suffix in (".ovr", ".msk")}
     return [path.with_name(name) for name in os.listdir(path.parent) if name.lower() in names] if path.is_file() else []
 
 
 def _open_remote(path: str) -> DatasetReader:
-    """Open a raster over the network, again if the connection was cut."""
+    """Open a raster over the network; retry after lost connections."""
     remote.be_patient()
     attempts = remote.Attempts(path)
     while True:
@@ -106,21 +106,20 @@ def _open_remote(path: str) -> DatasetReader:
 
 
 def forget(path: str) -> None:
-    """Let GDAL forget what it has of a remote raster: it keeps the part of an answer that came before a connection was
-    cut."""
+    """Clear GDAL's cache of a remote raster, which may contain a part of an answer after a lost connection."""
     name = gdal_place(path)
     with suppress(RasterioError, OSError, DataError), remote.opening(CPL_VSIL_CURL_NON_CACHED=name):
-        _open(name, DRIVERS).close()  # on closing, what was not to be cached is forgotten
+        _open(name, DRIVERS).close()  # the cache is cleared on closing
 
 
 def reason_of(problem: BaseException) -> str:
-    """Return the reason that GDAL gives, in one line."""
+    """Return GDAL's reason in one line."""
     return " ".join(str(problem.__cause__ or problem).split()).rstrip(".")
 
 
 @lru_cache(maxsize=1024)
 def _check_virtual(path: Path, *_: int) -> None:
-    """Raise DataError unless a virtual raster, of this size and time, is made of rasters that hold their own values."""
+    """Raise LayerError unless all rasters of a virtual raster, of this size and time, contain their values."""
     for source in rasters_of(path):
         try:
             if set(b"<{") & set(text_head(source)):

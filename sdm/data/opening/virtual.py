@@ -1,7 +1,7 @@
-"""Virtual rasters (VRT): text that names the rasters of a mosaic, such as ``gdalbuildvrt`` writes.
+"""Check virtual rasters (VRT): text that names the rasters of a mosaic, such as ``gdalbuildvrt`` writes.
 
-One may come from anybody, so it is checked before GDAL sees it: it may name rasters in its folder and below. Only
-what GDAL reads in the same way as Python's parser is accepted.
+They are untrusted, so they are checked before GDAL opens them: they may refer to rasters in their folder and below.
+Only text that GDAL and Python's parser read in the same way is accepted.
 """
 
 import os
@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 from sdm.errors import LayerError
 from sdm.storage.reading import read_limited
 
-_HEAD_BYTES = 1024  # by which GDAL recognises a format
-_PLAIN = "VRTSourcedRasterBand"  # a band that is made of parts of rasters
-# All that a mosaic of rasters needs. Everything else may name files, run code or decode bytes of any file.
+_HEAD_BYTES = 1024  # GDAL recognizes formats by these
+_PLAIN = "VRTSourcedRasterBand"  # a band composed of parts of rasters
+# The elements of a mosaic of rasters. Others may refer to files, run code or decode bytes of any file.
 _ELEMENTS = """
     VRTDataset SRS GeoTransform Metadata MDI OverviewList BlockXSize BlockYSize MaskBand VRTRasterBand Description
     UnitType Offset Scale NoDataValue HideNoDataValue ColorInterp ColorTable Entry CategoryNames Category
@@ -30,12 +30,12 @@ _ATTRIBUTES = """
 
 
 def is_virtual(path: str | Path) -> bool:
-    """Whether GDAL takes a file for a virtual raster; it goes by the content."""
+    """Whether GDAL reads a file as a virtual raster, by its content."""
     return b"<VRTDataset" in text_head(path)
 
 
 def text_head(path: str | Path) -> bytes:
-    """Return the text at the beginning of a file, up to the first zero byte, where GDAL also ends."""
+    """Return the text at the beginning of a file, up to the first zero byte, as GDAL does."""
     if not Path(path).is_file():
         return b""
     with open(path, "rb") as file:
@@ -43,9 +43,9 @@ def text_head(path: str | Path) -> bytes:
 
 
 def rasters_of(path: Path) -> list[Path]:
-    """Return the rasters that a virtual raster is made of; a DataError unless all are in its folder and below.
+    """Return the rasters of a virtual raster; raise LayerError unless all are in its folder and below.
 
-    They may be virtual rasters, for which the same folder counts.
+    They may be virtual rasters, which may refer to the same folder.
     """
     path, name = path.resolve(), path.name
     todo, seen = [path], {path}
@@ -61,12 +61,12 @@ def rasters_of(path: Path) -> list[Path]:
 
 
 def _sources(virtual: Path, name: str) -> list[Path]:
-    """Return the files that a virtual raster names."""
+    """Return the files that a virtual raster refers to."""
     try:
         text = read_limited(virtual)
         if "<!" in text or "<?" in text[1:]:
             raise ValueError("it has comments, declarations or entities")
-        root = ElementTree.fromstring(text)  # noqa: S314 - it defines no entity, and is not large
+        root = ElementTree.fromstring(text)  # noqa: S314 - without entities, and not large
     except (ElementTree.ParseError, OSError, ValueError) as problem:
         raise refused(name, f"'{virtual.name}' cannot be read ({problem})") from None
     elements, attributes, files = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split()), []
@@ -81,7 +81,7 @@ def _sources(virtual: Path, name: str) -> list[Path]:
 
 
 def _source(virtual: Path, item: ElementTree.Element, name: str) -> Path:
-    """Return the file that an element of a virtual raster names, with all links followed."""
+    """Return the file of an element of a virtual raster, with links resolved."""
     text, relative = item.text or "", item.get("relativeToVRT", "0")
     drive = Path(text).drive if os.name == "nt" else ""
     plain = text.strip() == text != "" and ":" not in text.removeprefix(drive) and relative in ("0", "1")
@@ -97,7 +97,7 @@ def _source(virtual: Path, item: ElementTree.Element, name: str) -> Path:
 
 
 def refused(name: str, reason: str) -> LayerError:
-    """Return the error for a virtual raster that is not read."""
+    """Return the error for a refused virtual raster."""
     return LayerError(
         f"virtual raster (VRT) '{name}' is refused: {reason}. Expected a mosaic of GeoTIFF, .img or .asc files in its "
         "folder or below: move them there, or write the values with gdal_translate -of GTiff"

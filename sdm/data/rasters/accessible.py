@@ -1,4 +1,4 @@
-"""The area that a species can have reached, drawn around its records."""
+"""The accessible area of a species, drawn around its records."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ _CORNERS = 64  # of a disc
 
 
 def accessible_area(grid: Grid, x: np.ndarray, y: np.ndarray, shape: Shape, km: float = 0.0) -> StudyArea:
-    """Draw an area around records in the coordinates of the layers. ``"buffer"``: all places within `km` of a record,
-    over the ground (on the ellipsoid). ``"hull"``: the convex hull of these discs, which is that of the records,
-    widened by `km`. Records on either side of the date line are together, as they are
-    on the globe, and those round a pole have it in their hull."""
+    """Draw an area around records in the coordinates of the layers.
+
+    ``"buffer"``: all places within `km` of a record (on the ellipsoid). ``"hull"``: the convex hull of the records,
+    widened by `km`. Records on both sides of the date line are joined as on the globe, and a hull of records around a
+    pole contains it.
+    """
     if shape == "buffer" and not km > 0:
         raise ConflictError("background.area=buffer needs a distance in km: add --buffer, as in --buffer 200")
     size = f"{shape} of {km:g} km" if shape == "buffer" else f"convex hull{f' and {km:g} km' if km else ''}"
@@ -54,7 +56,7 @@ def _drawn(grid: Grid, points: np.ndarray, shape: Shape, km: float) -> Geometry:
 
 
 def _seam_between(grid: Grid, points: np.ndarray, km: float) -> float | None:
-    """Return the meridian at which a map of the world is cut open, if it divides what is drawn around records."""
+    """Return the meridian at which a world map is cut, if it divides the area around the records."""
     lon, lat = to_lonlat(points[:, 0], points[:, 1], grid, "an area around records")
     edge = seam(cast(CRS, grid.crs), float(np.clip(np.median(lat), -80, 80)))
     if edge is None:
@@ -71,17 +73,17 @@ def _drawn_on_globe(grid: Grid, points: np.ndarray, shape: Shape, km: float, edg
 
     globe = Grid(width=360, height=180, transform=Affine(1, 0, edge - 360, 0, -1, 90), crs=CRS.from_epsg(4326))
     lon, lat = to_lonlat(points[:, 0], points[:, 1], grid, "an area around records")
-    whole = _drawn(globe, np.column_stack([in_one_piece(near(lon, edge - 180))[0], lat]), shape, km)
-    return shapely.make_valid(shapely.transform(open_at(whole, edge), lambda xy: _reprojected(xy, WGS84, grid.crs)))
+    area = _drawn(globe, np.column_stack([in_one_piece(near(lon, edge - 180))[0], lat]), shape, km)
+    return shapely.make_valid(shapely.transform(open_at(area, edge), lambda xy: _reprojected(xy, WGS84, grid.crs)))
 
 
 def _reprojected(xy: np.ndarray, source: Any, target: Any) -> np.ndarray:
-    """Return corners in another coordinate reference system."""
+    """Return vertices in another coordinate reference system."""
     return np.column_stack(reproject(xy[:, 0], xy[:, 1], source, target))
 
 
 def _round_a_pole(points: np.ndarray) -> bool:
-    """Whether records lie round a pole: all beyond 60°, on one side, and nowhere half a turn without any."""
+    """Whether records surround a pole: all beyond 60°, on one side, without a gap of half a turn."""
     lon, lat = points.T
     order = np.sort(lon)
     gap = max(float(np.diff(order).max(initial=0.0)), order[0] + 360 - order[-1])
@@ -89,7 +91,7 @@ def _round_a_pole(points: np.ndarray) -> bool:
 
 
 def _polar_hull(grid: Grid, points: np.ndarray, km: float) -> Geometry:
-    """Return the convex hull on a map that is centred at the pole (azimuthal, equidistant), in degrees."""
+    """Return the convex hull on a map centred at the pole (azimuthal equidistant), in degrees."""
     import shapely
 
     pole = 90.0 if points[0, 1] > 0 else -90.0
@@ -110,25 +112,25 @@ def _discs(grid: Grid, points: np.ndarray, km: float) -> list[np.ndarray]:
     lon = near(lon, points[:, 0]) if degrees else lon
     n = len(lon)
     azimuth = np.tile(np.linspace(0, 360, _CORNERS, endpoint=False), n)
-    at = np.repeat(lon, _CORNERS), np.repeat(lat, _CORNERS)
-    east, north, _ = Geod(ellps="WGS84").fwd(*at, azimuth, np.full(n * _CORNERS, 1000.0 * km))
-    east = near(np.asarray(east), at[0])  # in one piece, beyond ±180° if need be
+    centre = np.repeat(lon, _CORNERS), np.repeat(lat, _CORNERS)
+    east, north, _ = Geod(ellps="WGS84").fwd(*centre, azimuth, np.full(n * _CORNERS, 1000.0 * km))
+    east = near(np.asarray(east), centre[0])  # in one piece, possibly beyond ±180°
     rings = []
     for k in range(n):
         part = slice(k * _CORNERS, (k + 1) * _CORNERS)
         ring = np.column_stack([east[part], np.asarray(north)[part]])
-        if np.abs(np.diff(np.append(ring[:, 0], ring[0, 0]))).max() > 180:  # its edge jumps by a whole turn
+        if np.abs(np.diff(np.append(ring[:, 0], ring[0, 0]))).max() > 180:  # its edge jumps by a full turn
             ring = _over_pole(ring, lon[k], lat[k])
             rings.append(ring if degrees else _reprojected(ring, WGS84, grid.crs))
             continue
         x, y = reproject(ring[:, 0], ring[:, 1], WGS84, grid.crs)
         rings.append(np.column_stack([near(x, points[k, 0]) if degrees else x, y]))
-    whole = [ring[np.isfinite(ring).all(axis=1)] for ring in rings]
-    return [ring for ring in whole if len(ring) > 2]
+    finite = [ring[np.isfinite(ring).all(axis=1)] for ring in rings]
+    return [ring for ring in finite if len(ring) > 2]
 
 
 def _over_pole(ring: np.ndarray, lon: float, lat: float) -> np.ndarray:
-    """Return a disc with a pole in it as all that is polewards of its edge."""
+    """Return a disc that contains a pole as the area polewards of its edge."""
     ring = ring[np.argsort(ring[:, 0])]
     pole = np.copysign(90.0, lat)
     west, east = lon - 180, lon + 180

@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StudyArea:
-    """Polygons that limit where background is drawn, in the CRS of the layers."""
+    """Polygons that limit the background, in the CRS of the layers."""
 
     geometries: tuple[Geometry, ...]  # shapely polygons and multipolygons
-    source: str  # the file they come from
+    source: str  # the file of the polygons
     notes: list[str] = field(default_factory=list)
 
     @classmethod
     def read(
         cls, path: str | Path, crs: CRS | str | None, *, layer: str | None = None, grid: Grid | None = None
     ) -> StudyArea:
-        """Read the polygons of any vector file and reproject them to `crs`, that of the stack.
+        """Read the polygons of any vector file and reproject them to `crs`, the CRS of the stack.
 
-        Polygons in degrees may cross the date line or go round a pole. With `grid`, layers in degrees, they are brought
-        to its longitudes: -180 … 180°, 0 … 360° or any other.
+        Polygons in degrees may cross the date line or surround a pole. With `grid`, layers in degrees, they are shifted
+        to its longitudes: -180 … 180°, 0 … 360° or others.
         """
         import shapely
 
@@ -64,14 +64,14 @@ class StudyArea:
         if grid is not None:
             if count := sum(any(turns_over(shape, grid)) for shape in shapes):
                 left, _, right, _ = grid.bounds
-                own = f"the longitudes of the layers ({left:g} … {right:g}°)"
-                notes.append(f"study area '{name}': the longitudes of {count:,} polygons were shifted by 360° to {own}")
+                shift = f"shifted by 360° to the longitudes of the layers ({left:g} … {right:g}°)"
+                notes.append(f"study area '{name}': the longitudes of {count:,} polygons were {shift}")
             shapes = [over_grid(shape, grid) for shape in shapes]
         return cls(tuple(shapes), str(path), notes)
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Left, bottom, right and top of all polygons together."""
+        """Left, bottom, right and top of all polygons."""
         box = np.array([geometry.bounds for geometry in self.geometries])
         left, bottom = box[:, :2].min(axis=0)
         right, top = box[:, 2:].max(axis=0)
@@ -87,7 +87,7 @@ class StudyArea:
             )
 
     def mask(self, grid: Grid, window: Window | None = None) -> np.ndarray:
-        """Return whether the centre of each cell of a window lies in the study area, as (h, w) booleans."""
+        """Return a mask (h, w) of the cells of a window with their centre in the study area."""
         from rasterio.features import geometry_mask
 
         window = window or Window(0, 0, grid.width, grid.height)
@@ -97,11 +97,11 @@ class StudyArea:
         near = [g for g in self.geometries if _overlap(g.bounds, part.bounds)]
         if not near:
             return np.zeros(shape, dtype=bool)
-        with WARNING_FILTERS:  # which rasterio changes
+        with WARNING_FILTERS:  # rasterio changes the warning filters
             return np.asarray(geometry_mask(near, shape, transform, invert=True))
 
     def contains(self, grid: Grid, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Return whether the centre of each of these cells lies in the study area."""
+        """Return a mask of the cells with their centre in the study area."""
         import shapely
 
         x, y = grid.xy(rows, cols)
@@ -113,13 +113,15 @@ class StudyArea:
 
 
 def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    """Whether two boxes (left, bottom, right, top) share some area."""
+    """Whether two boxes (left, bottom, right, top) overlap."""
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _mended(shapes: list[Geometry], grid: Grid | None, name: str, notes: list[str]) -> list[Geometry]:
-    """Return polygons in degrees that cross the date line in one piece. One whose edges jump by more than half a turn
-    may also be meant to go the long way round: it does where it meets the layers on that way only."""
+    """Return polygons in degrees with those across the date line in one piece.
+
+    An edge that jumps by more than half a turn crosses the date line, unless only the long way meets the layers.
+    """
     out, crossing = [], 0
     for shape in shapes:
         mended = mend_polygon(shape)
@@ -136,7 +138,7 @@ def _mended(shapes: list[Geometry], grid: Grid | None, name: str, notes: list[st
 
 
 def _meets(shape: Geometry, grid: Grid) -> bool:
-    """Whether polygons in degrees lie on layers in degrees."""
+    """Whether polygons in degrees overlap layers in degrees."""
     import shapely
 
     if grid.crs is None or not grid.crs.is_geographic:
@@ -145,7 +147,8 @@ def _meets(shape: Geometry, grid: Grid) -> bool:
 
 
 def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Geometry]:
-    """Return polygons in another coordinate reference system; degrees are cut where a map of the world is."""
+    """Return polygons in another coordinate reference system; polygons in degrees are cut at the edge of the world
+    map."""
     left, bottom, right, top = polygons.total_bounds
     try:
         if source.is_geographic and not target.is_geographic:
@@ -153,10 +156,10 @@ def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Geome
             if edge is not None and not edge - 360 <= left <= right <= edge:
                 polygons = polygons.set_geometry([open_at(shape, edge) for shape in polygons.geometry])
         shapes = list(polygons.to_crs(target.to_wkt()).geometry)
-        # What is beyond ±180° may have been brought back corner by corner.
+        # Vertices beyond ±180° may have been shifted one by one.
         torn = target.is_geographic and (not source.is_geographic or left < -180 or right > 180)
         return [mend_polygon(shape) for shape in shapes] if torn else shapes
-    except (RuntimeError, ValueError) as problem:  # of pyproj
+    except (RuntimeError, ValueError) as problem:  # from pyproj
         raise StudyAreaError(
             f"study area '{name}' cannot be transformed to the system of the layers: {problem}"
         ) from problem

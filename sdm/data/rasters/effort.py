@@ -1,6 +1,6 @@
-"""Sampling effort: how much each cell was looked at, from a raster or from where a group of species was recorded.
+"""Sampling effort of each cell, from a raster or from the records of a group of species.
 
-Only ratios of effort matter. A cell of no effort (zero, or missing) does not inform about a species: it is not
+Only ratios of effort matter. A cell without effort (zero, or missing) gives no information about a species: it is not
 background, and a record in it cannot be used. Negative effort is an error.
 """
 
@@ -13,7 +13,7 @@ from rasterio.windows import Window
 
 from sdm._jit import jit
 from sdm.data.crs import DEGREE_KM
-from sdm.data.nodata import NodataGiven
+from sdm.data.nodata import NodataValues
 from sdm.data.rasters.cells import all_valid
 from sdm.data.rasters.globe import in_one_piece
 from sdm.data.rasters.grid import cell_km
@@ -23,7 +23,7 @@ from sdm.errors import BadValueError, GridError, LayerError, OptionError, Unusab
 from sdm.storage.addresses import place_name
 
 REACH = 4.0  # of a kernel, in bandwidths
-FINE = 8  # a kernel is computed on cells of no more than the bandwidth over this: finer ones are put together
+FINE = 8  # a kernel is computed on cells of at most the bandwidth divided by this: finer ones are aggregated
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class RasterEffort:
 
     @property
     def name(self) -> str:
-        """The file's name."""
+        """The name of the file."""
         return place_name(self.stack.layers[0].path)
 
     def window(self, window: Window) -> np.ndarray:
@@ -50,14 +50,15 @@ class RasterEffort:
             )
         return np.asarray(band, dtype=np.float64)
 
-    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Return the effort in some cells."""
+    def at_cells(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return the effort in cells."""
         return np.asarray(self.stack.sample(rows, cols)[:, 0], dtype=np.float64)
 
 
-def open_effort(path: str | Path, stack: Stack, *, nodata: NodataGiven = None, align: bool = False) -> RasterEffort:
-    """Open a raster (one band) of sampling effort on the grid of the layers; no values are read yet. `nodata` is a
-    value that means "no data", beside what the file says; `align` resamples it (bilinear) if its grid is another one.
+def open_effort(path: str | Path, stack: Stack, *, nodata: NodataValues = None, align: bool = False) -> RasterEffort:
+    """Open a raster (one band) of sampling effort on the grid of the layers; no values are read.
+
+    `nodata` are additional nodata values; `align` resamples it (bilinear) if its grid differs.
     """
     effort = open_stack(path, nodata=nodata)
     name = place_name(str(path))
@@ -74,25 +75,25 @@ def open_effort(path: str | Path, stack: Stack, *, nodata: NodataGiven = None, a
 
 @dataclass(frozen=True)
 class KernelEffort:
-    """Effort from the density of sites where any species of a group was recorded."""
+    """Effort from the density of sites with records of a group of species."""
 
-    surface: np.ndarray  # sites per valid cell nearby; 0 where none is within reach, NaN where a layer has no data
+    surface: np.ndarray  # density of sites relative to valid cells; 0 beyond their reach, NaN without data
     bandwidth: float  # standard deviation of the kernel in km
     n_sites: int
-    name: str  # where the sites come from
+    name: str  # source of the sites
     notes: tuple[str, ...] = ()
 
     def window(self, window: Window) -> np.ndarray:
         """Return the effort in the cells of a window."""
         return np.asarray(self.surface[window.toslices()])
 
-    def at(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
-        """Return the effort in some cells."""
+    def at_cells(self, rows: np.ndarray, cols: np.ndarray) -> np.ndarray:
+        """Return the effort in cells."""
         return np.asarray(self.surface[rows, cols])
 
 
 Effort = RasterEffort | KernelEffort
-"""Sampling effort in the cells of a grid: not negative, NaN where it is not known."""
+"""Sampling effort in the cells of a grid: not negative, NaN if unknown."""
 
 
 def kernel_effort(
@@ -104,12 +105,12 @@ def kernel_effort(
     name: str = "target group",
     threads: int = 2,
 ) -> KernelEffort:
-    """Estimate effort from the sites of a target group, with a Gaussian kernel over the ground.
+    """Estimate effort from the sites of a target group, with a Gaussian kernel in km.
 
-    The density is that of sites over that of valid cells, both seen through the kernel, so that a coast does not look
-    less visited because part of the kernel lies in the sea. `rows` and `cols` are cells with a record of the group;
-    several records in a cell are one site. `bandwidth` is the kernel's standard deviation in km; ``"auto"`` is Scott's
-    rule, the sites' spread times n^(-1/6), and at least one cell.
+    The estimate is the density of sites divided by the density of valid cells, both smoothed by the kernel, so that
+    coasts are not underestimated because part of the kernel is in the sea. `rows` and `cols` are cells with records of
+    the group; several records in a cell are one site. `bandwidth` is the kernel's standard deviation in km; ``"auto"``
+    is Scott's rule, the standard deviation of the sites times n^(-1/6), and at least one cell.
     """
     valid = np.zeros((stack.height, stack.width), dtype=bool)
     for window, part in stack.scan(compute=lambda _, array: all_valid(array), threads=threads):
@@ -117,8 +118,8 @@ def kernel_effort(
     sites = np.zeros(valid.shape)
     sites[rows, cols] = 1
     sites *= valid
-    at = np.argwhere(sites)
-    if not len(at):
+    occupied = np.argwhere(sites)
+    if not len(occupied):
         raise UnusableRecordsError(
             f"{name}: no record is on a cell with data in all layers, so effort cannot be estimated"
         )
@@ -126,11 +127,11 @@ def kernel_effort(
     if bandwidth != "auto" and not bandwidth > 0:
         raise OptionError(f"background.bandwidth={bandwidth}: expected a number of km above 0, or 'auto'")
     auto = bandwidth == "auto"
-    width = max(_scott(stack, at[:, 0], at[:, 1]), high, float(wide.max())) if auto else float(bandwidth)
+    width = max(_scott(stack, occupied[:, 0], occupied[:, 1]), high, float(wide.max())) if auto else float(bandwidth)
     sigma = width / np.maximum(wide, 1e-6), np.full(stack.width, width / high)
     density = _blur(sites, *sigma, stack.is_round)
     density /= np.where(valid, _blur(valid.astype(np.float64), *sigma, stack.is_round), np.nan)
-    return KernelEffort(density, width, len(at), name)
+    return KernelEffort(density, width, len(occupied), name)
 
 
 def _scott(stack: Stack, rows: np.ndarray, cols: np.ndarray) -> float:
@@ -146,10 +147,12 @@ def _scott(stack: Stack, rows: np.ndarray, cols: np.ndarray) -> float:
 
 
 def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray, is_round: bool = False) -> np.ndarray:
-    """Smooth along rows with a width for each row, then along columns; widths are in cells. On a map that `is_round`
-    the kernel goes on from the last column to the first, at most half a turn. Where widths are many cells, sums of
-    square blocks of cells are smoothed, and what lies between their centres is interpolated: the bandwidth grows by
-    less than 1 %, and the time does not depend on it."""
+    """Smooth along rows with a width for each row, then along columns; widths are in cells.
+
+    On a map that `is_round`, the kernel continues from the last column to the first, at most half a turn. If widths are
+    many cells, sums of square blocks of cells are smoothed and interpolated between their centres: the bandwidth
+    increases by less than 1 %, and the time does not depend on it.
+    """
     factor = int(min(across.min(), down.min()) / FINE)
     if factor > 1:
         sums = _blocks(_blocks(values, factor).T, factor).T
@@ -162,12 +165,12 @@ def _blur(values: np.ndarray, across: np.ndarray, down: np.ndarray, is_round: bo
 
 
 def _blocks(values: np.ndarray, factor: int) -> np.ndarray:
-    """Return the sums of `factor` rows at a time."""
+    """Return sums of groups of `factor` rows."""
     return np.add.reduceat(values, np.arange(0, len(values), factor), axis=0)
 
 
 def _between(values: np.ndarray, factor: int, count: int, is_round: bool = False) -> np.ndarray:
-    """Interpolate between rows that stand for `factor` rows each; the last lies beside the first if that `is_round`."""
+    """Interpolate between rows that represent `factor` rows each; with `is_round`, the last is next to the first."""
     place = (np.arange(count) + 0.5) / factor - 0.5
     if is_round:
         before = np.floor(place).astype(np.int64)
@@ -182,7 +185,7 @@ def _between(values: np.ndarray, factor: int, count: int, is_round: bool = False
 @jit
 def _smear(values, sigma, reach, is_round, out):  # type: ignore[no-untyped-def]
     """out[r, j] = Σ_c values[r, c] exp(-(j - c)²/2σ_r²) over |j - c| ≤ reach σ_r, at least the cell itself; j is taken
-    modulo the columns if they go round."""
+    modulo the columns if `is_round`."""
     rows, cols = values.shape
     kernel = np.empty(cols)
     for r in range(rows):

@@ -1,8 +1,8 @@
-"""A first look at layers: a few blocks of each, for untagged codes of "no data" and for numbers that look like classes.
+"""Examine a few blocks of each layer for untagged nodata codes and for numbers that look like classes.
 
-A run reads all of its layers later, so the look is kept small: blocks in the corners, at the edges and inside, about
-600,000 cells of a layer, and fewer where reading a part is dear (text); none of a file that is one large block, or that
-lies on a server, whose windows are looked at when the run reads them.
+A run reads all layers later, so the examination is small: blocks in the corners, at the edges and inside, about 600,000
+cells of a layer, fewer if reading a part is slow (text), and none in a file of one large block or on a server, whose
+windows are checked when the run reads them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,41 +18,41 @@ from sdm.data.opening.rasters import open_raster
 from sdm.data.rasters.stack import Layer, Stack
 from sdm.data.untagged import Extremes, Untagged, refuse_untagged
 from sdm.data.variables import CLASSES, hint
-from sdm.executors.ahead import ahead, own_threads
+from sdm.executors.ahead import ahead, allowed_threads
 from sdm.storage.addresses import is_remote
 
-CELLS = 600_000  # to look at in a layer
-LEAST, MOST = 5, 64  # blocks
-TOO_LARGE = 4_000_000  # cells of a block that is not read for this
-SAMPLE = 4_000  # cells of a block whose different numbers are counted
-# Where blocks are taken, as shares of the way down and across: corners, the middle, edges, the inside.
+CELLS = 600_000  # examined in a layer
+LEAST, MOST = 5, 64  # numbers of blocks
+TOO_LARGE = 4_000_000  # cells of a block that is not examined
+SAMPLE = 4_000  # cells of a block whose distinct numbers are counted
+# Positions of blocks, as shares of rows and columns: corners, the middle, edges, the inside.
 PLACES = (
     (0, 0), (1, 1), (0.5, 0.5), (0, 1), (1, 0), (0, 0.5), (1, 0.5), (0.5, 0), (0.5, 1),
     (0.25, 0.25), (0.75, 0.75), (0.25, 0.75), (0.75, 0.25),
 )  # fmt: skip
-SEQUENTIAL = ("AAIGrid", "GRASSASCIIGrid", "XYZ")  # a row of them is found by reading all rows before
+SEQUENTIAL = ("AAIGrid", "GRASSASCIIGrid", "XYZ")  # reading a row requires reading all rows before it
 
 WholeNumbers = tuple[float, ...] | None
-"""The different whole numbers in a layer; None: others, or too many."""
+"""The distinct whole numbers in a layer; None if there are other numbers, or too many."""
 Seen = tuple[Layer, list[str], Untagged | None]
-"""A layer with the names of its classes, the warnings about it, and the untagged code that was found in it."""
+"""A layer with the names of its classes, its warnings, and its untagged code."""
 
 
 def examine(stack: Stack) -> Stack:
-    """Look at every layer; return the stack with the names of classes, with warnings about layers that look like
-    classes, and with the untagged codes that were found."""
+    """Examine every layer; return the stack with names of classes, warnings about layers that look like classes, and
+    untagged codes."""
     files: dict[str, list[Layer]] = {}
     for layer in stack.layers:
         if not layer.computed:
             files.setdefault(layer.path, []).append(layer)
-    seen = {one[0].name: one for file in ahead(_examine_file, files.values(), own_threads(2)) for one in file}
+    seen = {one[0].name: one for file in ahead(_examine_file, files.values(), allowed_threads(2)) for one in file}
     layers, lines, codes = zip(*(seen.get(layer.name, (layer, [], None)) for layer in stack.layers))
     warnings = (*stack.warnings, *(line for of_layer in lines for line in of_layer))
     return replace(stack, layers=layers, warnings=warnings, untagged=tuple(one for one in codes if one is not None))
 
 
 def _examine_file(layers: list[Layer]) -> list[Seen]:
-    """Look at the layers of one file."""
+    """Examine the layers of one file."""
     with open_raster(layers[0].path) as data:
         return [_examine_layer(layer, data) for layer in layers]
 
@@ -60,22 +60,22 @@ def _examine_file(layers: list[Layer]) -> list[Seen]:
 def _examine_layer(layer: Layer, data: DatasetReader) -> Seen:
     categories = read_categories(layer.path, layer.band, data)
     layer = replace(layer, classes=tuple(sorted(categories.names.items())))
-    ends, numbers = _look(layer, data)
-    code = None if layer.trusted else Untagged.found_in(layer.name, ends, layer.dtype, categories.names)
+    ends, numbers = _scan_blocks(layer, data)
+    code = None if layer.trusted else Untagged.of(layer.name, ends, layer.dtype, categories.names)
     numbers = tuple(number for number in numbers or () if code is None or number != code.code)
     return layer, [] if layer.categorical else _hint(layer.name, categories, ends, numbers), code
 
 
 def refuse_codes_in(stack: Stack) -> None:
-    """Raise DataError if layers were found to have untagged codes of "no data"."""
+    """Raise UntaggedNodata if untagged codes were detected in layers."""
     refuse_untagged(stack.untagged, of="layer", places="cells", sampled=True)
 
 
-def _look(layer: Layer, data: DatasetReader) -> tuple[Extremes, WholeNumbers]:
-    """Return the ends of a few blocks of a layer, and their different whole numbers; the run reports a block that
-    cannot be read."""
+def _scan_blocks(layer: Layer, data: DatasetReader) -> tuple[Extremes, WholeNumbers]:
+    """Return the extremes of a few blocks of a layer, and their distinct whole numbers; errors of reading are reported
+    by the run."""
     ends, numbers = Extremes(0), np.empty(0)
-    whole = True
+    whole_numbers = True
     for window in _windows(layer, data):
         try:
             block = np.asarray(data.read(layer.band, window=window), dtype=np.float64)
@@ -84,16 +84,16 @@ def _look(layer: Layer, data: DatasetReader) -> tuple[Extremes, WholeNumbers]:
         block[np.isin(block, layer.nodata) | ~np.isfinite(block)] = np.nan
         part = Extremes.of(block)
         ends += _with_border(part, block, window, data)
-        if whole:
-            some = block.ravel()[:: max(1, block.size // SAMPLE)]
-            some = some[np.isfinite(some)]
-            numbers = np.unique(np.concatenate([numbers, some]))
-            whole = numbers.size <= CLASSES + len(ends.codes) and bool(np.all(numbers == np.round(numbers)))
-    return ends, tuple(numbers.tolist()) if whole and numbers.size else None
+        if whole_numbers:
+            sample = block.ravel()[:: max(1, block.size // SAMPLE)]
+            sample = sample[np.isfinite(sample)]
+            numbers = np.unique(np.concatenate([numbers, sample]))
+            whole_numbers = numbers.size <= CLASSES + len(ends.codes) and bool(np.all(numbers == np.round(numbers)))
+    return ends, tuple(numbers.tolist()) if whole_numbers and numbers.size else None
 
 
 def _with_border(part: Extremes, block: np.ndarray, window: Window, data: DatasetReader) -> Extremes:
-    """Add how many cells at the border of the raster have a code."""
+    """Add the numbers of cells with codes at the border of the raster."""
     edge = np.zeros(block.shape, dtype=bool)
     edge[0] |= window.row_off == 0
     edge[-1] |= window.row_off + window.height == data.height
@@ -105,7 +105,7 @@ def _with_border(part: Extremes, block: np.ndarray, window: Window, data: Datase
 
 
 def _windows(layer: Layer, data: DatasetReader) -> Iterator[Window]:
-    """Yield the blocks to look at."""
+    """Yield the blocks to examine."""
     height, width = data.block_shapes[layer.band - 1]
     height, width = min(height, data.height), min(width, data.width)
     if data.height * data.width <= CELLS // 4 and not is_remote(layer.path):
@@ -113,7 +113,7 @@ def _windows(layer: Layer, data: DatasetReader) -> Iterator[Window]:
         return
     if height * width > TOO_LARGE or is_remote(layer.path):
         return
-    if width == data.width:  # strips: some together are one block
+    if width == data.width:  # strips: several together form a block
         height = min(data.height, max(height, CELLS // MOST // width))
     count = min(MOST, max(LEAST, CELLS // (height * width)))
     down, across = -(-data.height // height), -(-data.width // width)
@@ -129,12 +129,12 @@ def _windows(layer: Layer, data: DatasetReader) -> Iterator[Window]:
 
 
 def _hint(name: str, categories: Categories, ends: Extremes, numbers: Sequence[float]) -> list[str]:
-    """Say that a layer which is not categorical looks as if it were."""
+    """Return a warning if a layer that is not categorical looks like classes."""
     todo = f"--categorical {name}"
     if categories.names:
-        some = ", ".join(f"{value:g} {text}" for value, text in list(categories.names.items())[:3])
+        examples = ", ".join(f"{value:g} {text}" for value, text in list(categories.names.items())[:3])
         more = f", and {len(categories.names) - 3} more" if len(categories.names) > 3 else ""
-        return [f"layer '{name}' has names for its values ({some}{more}): they are classes, so add {todo}"]
+        return [f"layer '{name}' has names for its values ({examples}{more}): they are classes, so add {todo}"]
     if categories.coloured:
         return [f"layer '{name}' has a colour for each of its values, as maps of classes have: use {todo}"]
     if 3 <= len(numbers) <= CLASSES and ends.cells >= 10 * len(numbers):

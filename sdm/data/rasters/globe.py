@@ -1,7 +1,7 @@
-"""Places on a globe that is cut open: longitudes and polygons across the date line and round the poles.
+"""Longitudes and polygons across the date line and around the poles.
 
-A polygon in degrees is brought into one piece, which may lie beyond ±180°, and then laid on the layers as often as it
-meets them, a whole turn apart.
+A polygon in degrees is moved into one piece, possibly beyond ±180°, and then repeated over the layers at intervals of a
+full turn.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from sdm.data.rasters.grid import Grid
 if TYPE_CHECKING:
     from shapely import Geometry
 
-_SEAM = 1e-9  # degrees beside the meridian where a projection is cut open
-_STEP = 0.25  # degrees between corners of an area that is cut open there
-_WORLD = 179.0  # a rectangle with both sides beyond this longitude is the whole world, and not what lies between them
+_SEAM = 1e-9  # degrees from the meridian where a projection is cut
+_STEP = 0.25  # degrees between vertices of an area that is cut there
+_WORLD = 179.0  # a rectangle with both sides beyond this longitude is the world, not the strip between them
 
 
 def widest_gap(lon: np.ndarray) -> float | None:
-    """Return the meridian in the middle of the widest gap between longitudes, if that is wider than the gap where they
-    end and begin again; None if they are in one piece as they are."""
+    """Return the meridian in the middle of the widest gap between longitudes; None if the widest gap is at the date
+    line."""
     order = np.unique(lon[np.isfinite(lon)])
     if len(order) < 2:
         return None
@@ -33,23 +33,28 @@ def widest_gap(lon: np.ndarray) -> float | None:
 
 
 def in_one_piece(lon: np.ndarray, *others: np.ndarray) -> list[np.ndarray]:
-    """Return longitudes without a jump at the date line: 179° and -179° as 179° and 181°. They are cut open in their
-    widest gap, and the `others` at the same meridian."""
+    """Return longitudes without a jump at the date line: 179° and -179° as 179° and 181°.
+
+    They are cut in their widest gap, and the `others` at the same meridian.
+    """
     parts = [lon, *others]
-    if len(lon) and np.isfinite(lon).any() and np.ptp(lon[np.isfinite(lon)]) > 360:  # of several conventions
+    if len(lon) and np.isfinite(lon).any() and np.ptp(lon[np.isfinite(lon)]) > 360:  # several conventions
         parts = [(part + 180) % 360 - 180 for part in parts]
     cut = widest_gap(parts[0])
     return parts if cut is None else [np.where(part < cut, part + 360, part) for part in parts]
 
 
 def near(lon: np.ndarray, middle: np.ndarray | float) -> np.ndarray:
-    """Return longitudes by whole turns so that each is within half a turn of a middle."""
+    """Return longitudes shifted by full turns to within half a turn of a middle."""
     return np.asarray(middle + (lon - middle + 180) % 360 - 180)
 
 
 def mend_polygon(polygon: Geometry) -> Geometry:
-    """Return a polygon or multipolygon in degrees in one piece, if an edge of it jumps by more than half a turn: such
-    an edge crosses the date line. What goes round a pole is closed over it. Others are returned as they are."""
+    """Return a polygon or multipolygon in degrees in one piece, if an edge jumps by more than half a turn: such an edge
+    crosses the date line.
+
+    A polygon around a pole is closed over it. Other polygons are unchanged.
+    """
     import shapely
 
     parts = [part for part in shapely.get_parts(polygon) if part.geom_type == "Polygon"]
@@ -70,7 +75,7 @@ def _rings(polygon: Geometry) -> list[Geometry]:
 
 
 def _jumps(ring: np.ndarray) -> np.ndarray:
-    """Return which edges of a ring cross the date line; none of a rectangle round the world, or along a pole."""
+    """Return a mask of edges of a ring across the date line; none in a rectangle around the world, or along a pole."""
     lon, lat = ring[:, 0], ring[:, 1]
     if not len(ring):
         return np.zeros(0, dtype=bool)
@@ -84,7 +89,7 @@ def _jumps(ring: np.ndarray) -> np.ndarray:
 
 
 def _mend_ring(ring: np.ndarray) -> Geometry:
-    """Return the polygon of a ring whose edges take the short way, closed over the pole that it goes round."""
+    """Return the polygon of a ring with edges along the short way, closed over the pole that it surrounds."""
     import shapely
 
     step = np.diff(ring[:, 0])
@@ -104,7 +109,7 @@ def _turn(area: Geometry, degrees: float) -> Geometry:
 
 
 def turns_over(area: Geometry, grid: Grid) -> list[int]:
-    """Return by how many degrees an area must be turned to lie on a grid in degrees; 0 for other grids."""
+    """Return the shifts in degrees for which an area overlaps a grid in degrees; 0 for other grids."""
     if grid.crs is None or not grid.crs.is_geographic:
         return [0]
     left, _, right, _ = grid.bounds
@@ -113,8 +118,7 @@ def turns_over(area: Geometry, grid: Grid) -> list[int]:
 
 
 def over_grid(area: Geometry, grid: Grid) -> Geometry:
-    """Repeat an area in degrees by whole turns wherever it meets a grid in degrees, so that none of it is lost beyond
-    an edge."""
+    """Repeat an area in degrees at all shifts by full turns that overlap a grid in degrees."""
     import shapely
 
     turns = turns_over(area, grid)
@@ -122,7 +126,7 @@ def over_grid(area: Geometry, grid: Grid) -> Geometry:
 
 
 def seam(crs: CRS, lat: float) -> float | None:
-    """Return the meridian where a projection of the world is cut open, at a latitude; None if it is not cut there."""
+    """Return the meridian where a projection of the world is cut, at a latitude; None without a cut there."""
     from pyproj import Transformer
 
     middle = float(crs.to_dict().get("lon_0", 0.0))
@@ -134,11 +138,11 @@ def seam(crs: CRS, lat: float) -> float | None:
 
 
 def open_at(area: Geometry, meridian: float) -> Geometry:
-    """Return an area in degrees within the turn that ends at a meridian, in parts if it crosses it."""
+    """Return an area in degrees within the full turn that ends at a meridian, in parts if it crosses it."""
     import shapely
 
     sheet = shapely.box(meridian - 360 + _SEAM, -90.0, meridian - _SEAM, 90.0)
     west, _, east, _ = area.bounds
     turns = [turn for turn in (-720, -360, 0, 360, 720) if west + turn < meridian and meridian - 360 < east + turn]
     cut = shapely.union_all([_turn(shapely.make_valid(area), turn).intersection(sheet) for turn in turns])
-    return shapely.segmentize(cut, _STEP)  # meridians are curves on most maps of the world
+    return shapely.segmentize(cut, _STEP)  # meridians are curves in most projections of the world

@@ -1,4 +1,4 @@
-"""The grid of cells that all layers share: its place, its size, and which cell a point falls in."""
+"""The common grid of all layers: origin, size, and the cell of a point."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,18 +16,18 @@ from sdm.errors import CrsError
 
 GRID_TOLERANCE = 1e-6
 ASSIGN_CRS = "assign one, for example with gdal_edit.py -a_srs EPSG:4326"
-"""Grids whose origin and cell size differ by less than this part of a cell are one grid, and a point that is less
-than this part of a cell beyond the outermost edge is on it."""
+"""Grids whose origin and cell size differ by less than this part of a cell are equal, and a point less than this part
+of a cell beyond the outer edge is on the grid."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """A raster without its values: size, place and coordinate reference system."""
+    """A raster without values: size, position and coordinate reference system."""
 
     width: int
     height: int
     transform: Affine  # from (column, row) to (x, y) of a cell's upper left corner (lower, if south-up); never rotated
-    crs: CRS | None  # None when no file says it and it cannot be guessed
+    crs: CRS | None  # None if no file has it and it cannot be inferred
 
     @classmethod
     def of(cls, raster: "Grid | DatasetReader") -> "Grid":
@@ -47,15 +47,15 @@ class Grid:
         return min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)
 
     def rowcol(self, x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-        """Return row and column of the cell that holds each point, both -1 where there is none.
+        """Return row and column of the cell of each point, both -1 outside.
 
         A point on an edge belongs to the cell to its right and above: columns are
         ``floor((x - x_left) / cell_width)`` and rows, counted from the bottom, ``floor((y - y_bottom) / cell_height)``.
         On the outermost right or top edge it belongs to the last cell.
 
-        The arithmetic is plain double precision, without rounding, because that is what Java Maxent does: where
-        an edge is not a binary number, as most decimal fractions, the last bit decides. Only so do the published
-        samples come out again (Bradypus, where 79 of 116 records lie on an edge).
+        The arithmetic is plain double precision, without rounding, as in Java Maxent: if an edge is not a binary
+        number, like most decimal fractions, the last bit decides. Only then are published samples reproduced (Bradypus,
+        with 79 of 116 records on an edge).
 
         Examples
         --------
@@ -79,14 +79,16 @@ class Grid:
 
     @property
     def is_round(self) -> bool:
-        """Whether the columns go once round the globe, so that the first lies beside the last."""
+        """Whether the columns span the globe, so that the first is next to the last."""
         left, _, right, _ = self.bounds
         return self.crs is not None and self.crs.is_geographic and abs(right - left - 360) < abs(self.transform.a) / 100
 
     def turned(self, x: ArrayLike) -> np.ndarray:
-        """Return longitudes in the convention of the grid, -180 … 180, 0 … 360 or any other: those that lie beyond its
-        edges are turned by 360° where that brings them between them. Others, and coordinates that are not degrees, are
-        as they were."""
+        """Return longitudes in the convention of the grid, -180 … 180, 0 … 360 or others.
+
+        Longitudes beyond its edges are shifted by 360° if that brings them inside. Others, and coordinates that are not
+        degrees, are unchanged.
+        """
         x = np.asarray(x, dtype=np.float64)
         if self.crs is None or not self.crs.is_geographic:
             return x
@@ -114,7 +116,7 @@ class Grid:
 
     @cached_property
     def _ellipsoid(self) -> tuple[float, float]:
-        """The equatorial radius in km and the eccentricity of the ellipsoid that degrees are measured on."""
+        """The equatorial radius in km and the eccentricity of the ellipsoid of the CRS."""
         if self.crs is None:
             raise CrsError(f"the layers have no coordinate reference system, which areas in km² need: {ASSIGN_CRS}")
         from pyproj import CRS as ProjectionCRS
@@ -126,9 +128,12 @@ class Grid:
         return ellipsoid.semi_major_metre / 1000, float(np.sqrt(1.0 - polar**2))
 
     def km2_below(self, y: ArrayLike) -> np.ndarray:
-        """Return the area in km² from the origin of y up to each y, for one unit of x. Of a geographic CRS it is the
-        true area on its ellipsoid, exact (authalic latitude); of a projected one that on its plane, in which areas are
-        as true as the projection keeps them. What rows and columns of cells enclose has the area `∮ x d(km2_below)`."""
+        """Return the area in km² from the origin of y to each y, for one unit of x.
+
+        In a geographic CRS it is the exact area on its ellipsoid (authalic latitude); in a projected one the area on
+        its plane, with the distortion of the projection. A region bounded by rows and columns has the area `∮ x
+        d(km2_below)`.
+        """
         values = np.asarray(y, dtype=np.float64)
         if self.crs is None or not self.crs.is_geographic:
             unit = 1.0 if self.crs is None else float(self.crs.linear_units_factor[1])
@@ -139,13 +144,13 @@ class Grid:
         return np.deg2rad(0.5 * radius**2 * (1.0 - e**2) * (sine / (1.0 - (e * sine) ** 2) + along))
 
     def cell_km2(self, rows: ArrayLike) -> np.ndarray:
-        """Return the area of a cell in each row, in km², as `km2_below` measures it; without CRS, units are metres."""
+        """Return the area of a cell in each row, in km², by `km2_below`; without a CRS, units are metres."""
         edge = self.transform.f + np.add.outer([0.0, 1.0], np.asarray(rows, dtype=np.float64)) * self.transform.e
         above, below = self.km2_below(edge)
         return np.asarray(np.abs((above - below) * self.transform.a))
 
     def cell_area(self, rows: ArrayLike) -> np.ndarray:
-        """Return the area of a cell in each row, relative to one of the same grid at the equator; 1 in a projection."""
+        """Return the area of a cell in each row, relative to a cell of the grid at the equator; 1 in a projection."""
         if self.crs is None or not self.crs.is_geographic:
             return np.ones(np.shape(rows))
         radius, e = self._ellipsoid
@@ -161,13 +166,15 @@ class Grid:
 
     @property
     def located(self) -> "Grid":
-        """The grid in degrees where it has no CRS and its numbers can be degrees."""
+        """The grid in degrees if it has no CRS and its coordinates can be degrees."""
         degrees = self.crs is None and self.looks_geographic
         return replace(Grid.of(self), crs=CRS.from_epsg(4326)) if degrees else Grid.of(self)
 
     def difference(self, other: "Grid") -> str | None:
-        """Return in what way this grid is not the other one, the stack's, as the end of a sentence; None if it is.
-        Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are the same."""
+        """Return the difference from another grid, the stack's, as the end of a sentence; None if they are equal.
+
+        Origins and cell sizes that differ by less than ``GRID_TOLERANCE`` of a cell are equal.
+        """
         if not same_crs(self.crs, other.crs):
             return f"is in {crs_name(self.crs)}, and the stack in {crs_name(other.crs)}"
         if (self.width, self.height) != (other.width, other.height):
@@ -183,7 +190,7 @@ class Grid:
         )
 
     def tiles(self, height: int, width: int) -> list[Window]:
-        """Cut the grid into windows of at most this size, row by row."""
+        """Divide the grid into windows of at most this size, row by row."""
         return [
             Window(col, row, min(width, self.width - col), min(height, self.height - row))
             for row in range(0, self.height, height)
@@ -191,8 +198,10 @@ class Grid:
         ]
 
     def tile_size(self, block: tuple[int, int], cells: int) -> tuple[int, int]:
-        """Return height and width of tiles made of whole blocks, of at most `cells` cells if that is possible. They are
-        as wide as the grid, unless one row of blocks is too large already."""
+        """Return height and width of tiles of complete blocks, with at most `cells` cells if possible.
+
+        They are as wide as the grid, unless one row of blocks is already too large.
+        """
         height, width = min(block[0], self.height), min(block[1], self.width)
         if height * self.width <= cells:
             return height * (cells // (height * self.width)), self.width
@@ -206,7 +215,7 @@ class Grid:
 
 
 def _cell_number(value: ArrayLike, start: float, size: float, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of the cell along one axis, upwards from its start, and whether there is one."""
+    """Return the number of the cell along one axis, from its start, and whether it exists."""
     place = (np.asarray(value, dtype=np.float64) - start) / size
     inside = (place >= -GRID_TOLERANCE) & (place <= count + GRID_TOLERANCE)
     number = np.floor(np.where(inside, place, 0.0)).astype(np.int64)
@@ -214,7 +223,8 @@ def _cell_number(value: ArrayLike, start: float, size: float, count: int) -> tup
 
 
 def to_lonlat(x: np.ndarray, y: np.ndarray, grid: Grid, purpose: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return longitude and latitude of points in the coordinates of a grid; `purpose` says what needs its CRS."""
+    """Return longitude and latitude of points in the coordinates of a grid; `purpose` is for the error without a
+    CRS."""
     return reproject(x, y, _crs_of(grid, purpose), WGS84)
 
 
@@ -229,7 +239,7 @@ def cell_km(grid: Grid, rows: np.ndarray, purpose: str) -> tuple[np.ndarray, flo
 
 
 def _crs_of(grid: Grid, purpose: str) -> CRS:
-    """Return the coordinate reference system of a grid, or raise the user's error."""
+    """Return the coordinate reference system of a grid; raise without one."""
     if grid.crs is None:
         raise CrsError(f"{purpose} needs distances, and the layers have no coordinate reference system: {ASSIGN_CRS}")
     return grid.crs

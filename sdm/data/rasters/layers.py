@@ -1,4 +1,4 @@
-"""Layers as they lie in files: found, named, and checked to share one grid."""
+"""Open layers: find their files, name them, and check that they share one grid."""
 
 import glob
 import os
@@ -13,7 +13,7 @@ from rasterio import DatasetReader
 from rasterio.crs import CRS
 from rasterio.env import set_gdal_config
 
-from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.nodata import NodataCodes, NodataValues
 from sdm.data.opening.rasters import open_raster
 from sdm.data.place import has_place, refuse_place_names, without_place
 from sdm.data.rasters.grid import ASSIGN_CRS, Grid
@@ -37,19 +37,21 @@ from sdm.storage.addresses import is_remote, part_place, place_name, place_stem
 __all__ = ["Layer", "Stack", "open_stack"]
 
 MOST_NAMES = 50  # of layers, in a notice
-MOST_CELLS = 10**12  # of a grid; a file of a few bytes can claim any number
-GDAL_CACHE_BYTES = 64 << 20  # GDAL's own default is 5 % of the machine's memory
+MOST_CELLS = 10**12  # of a grid; a file of a few bytes can declare any number
+GDAL_CACHE_BYTES = 64 << 20  # GDAL's default is 5 % of the machine's memory
 SUFFIXES = frozenset(
     {".tif", ".tiff", ".asc", ".vrt", ".nc", ".nc4", ".img", ".bil", ".bip", ".bsq", ".flt", ".grd", ".sdat"}
     | {".rst", ".map", ".ers", ".kea", ".jp2", ".grb", ".grb2", ".grib"}
 )
-DOUBTFUL = frozenset({".grd", ".map"})  # suffixes that other programs use as well
+DOUBTFUL = frozenset({".grd", ".map"})  # suffixes that other programs also use
 
 
 @dataclass(frozen=True)
 class _Band:
-    """A band of a file that may become a layer: its own grid, the size of its blocks, and its other names: the one that
-    goes by the file where two files have a variable in common, and that of earlier versions."""
+    """A band of a file that may become a layer: its grid, its block size, and its other names.
+
+    They are the name by the file, if two files have the same variable, and the name in earlier versions.
+    """
 
     layer: Layer
     grid: Grid
@@ -58,7 +60,7 @@ class _Band:
     formerly: str
 
     def called(self, name: str) -> "_Band":
-        """Return the band under another name."""
+        """Return the band with another name."""
         return replace(self, layer=replace(self.layer, name=name))
 
 
@@ -66,38 +68,38 @@ def open_stack(
     layers: str | Path | Sequence[str | Path],
     *,
     categorical: Sequence[str] = (),
-    nodata: NodataGiven = None,
+    nodata: NodataValues = None,
     align: str | Grid | None = None,
     names: Sequence[str] | None = None,
     rename: Mapping[str, str] | None = None,
     variables: Sequence[str] = (),
     exclude: Sequence[str] = (),
 ) -> Stack:
-    """Find the layers, check that they share one grid, and return them as a stack; no values are read yet.
+    """Find the layers, check that they share one grid, and return them as a stack; no values are read.
 
     Parameters
     ----------
     layers
-        A folder, a pattern such as ``climate/bio*.tif``, a file of one or more bands, or a list of these.
-        A layer is called after its file, without suffix; in a file of several bands, after the band's
-        description, else ``file_1``, ``file_2``, ...; in NetCDF after the variable, with the month or date of
-        each time step: ``tas_jan``, ``tas_2041-01``.
+        A folder, a pattern such as ``climate/bio*.tif``, a file of one or more bands, or a list of these. A layer is
+        named after its file, without suffix; in a file of several bands, after the band's description, otherwise
+        ``file_1``, ``file_2``, ...; in NetCDF after the variable, with the month or date of each time step:
+        ``tas_jan``, ``tas_2041-01``.
     categorical
-        Names of layers whose values are classes.
+        Names of categorical layers.
     nodata
-        Stored values that mean "no data", beside what the files say: a number for every layer, several of them,
-        ``"landcover=255"`` for one layer; ``"none"`` says that what the files say is all (`sdm.data.untagged`).
+        Stored nodata values, in addition to those in the files: a number for every layer, several of them, or
+        ``"landcover=255"`` for one layer; with ``"none"``, only those in the files (`sdm.data.untagged`).
     align
-        None: grids must match. ``"first"`` or the name of a layer: resample the others to its grid,
-        bilinear, or nearest cell for categorical layers. A grid: resample to it what lies on another one.
+        None: grids must match. ``"first"`` or the name of a layer: resample the others to its grid, bilinear, or
+        nearest cell for categorical layers. A grid: resample layers on other grids to it.
     names
-        Use these layers only, in this order; else all, sorted by name. Layers whose names are spelt otherwise are
-        found, and called as asked here (see `sdm.data.rasters.names`). ``place_x`` and ``place_y`` are in no file: they
-        are where a cell is (`sdm.data.place`).
+        Use only these layers, in this order; otherwise all, sorted by name. Other spellings of the names are accepted,
+        and the layers get these names (see `sdm.data.rasters.names`). ``place_x`` and ``place_y`` are not in files:
+        they are the coordinates of a cell (`sdm.data.place`).
     rename
         New names of layers by patterns of their names, such as ``{"wc2.1_10m_bio_{n}": "bio{n}"}``.
     variables, exclude
-        Names or patterns of layers to use, in this order, and of layers to leave out (`sdm.data.variables`).
+        Names or patterns of layers to use, in this order, and of layers to exclude (`sdm.data.variables`).
     """
     if "GDAL_CACHEMAX" not in os.environ:
         set_gdal_config("GDAL_CACHEMAX", GDAL_CACHE_BYTES)
@@ -108,22 +110,22 @@ def open_stack(
     bands = _find(layers, names, rename or {}, notices)
     every = [item.layer.name for item in bands]
     formerly = {item.layer.name: item.formerly for item in bands}
-    given = sorted({categorical} if isinstance(categorical, str) else set(categorical))
-    meant = match_names(given, every, formerly=formerly, what="categorical layer", error=UnknownVariableError)
-    classes = set(meant.found.values())
+    class_names = sorted({categorical} if isinstance(categorical, str) else set(categorical))
+    meant = match_names(class_names, every, formerly=formerly, noun="categorical layer", error=UnknownVariableError)
+    classes = set(meant.matches.values())
     notices += meant.notices
     if variables or exclude:
         names = select_variables(sorted(every), variables, exclude, "layer")
         bands, classes = [item for item in bands if item.layer.name in names], classes & set(names)
     bands = _one_crs(bands, notices)
-    known = [item.layer.name for item in bands]
+    available = [item.layer.name for item in bands]
     if isinstance(align, str) and align != "first":
-        meant = match_names([align], known, formerly=formerly, what="layer to align to", error=UnknownVariableError)
-        align = meant.found[align]
+        meant = match_names([align], available, formerly=formerly, noun="layer to align to", error=UnknownVariableError)
+        align = meant.matches[align]
         notices += meant.notices
-    # "first" is the first that the user named, before sorting.
+    # "first" is the first in the order of the user, before sorting.
     grid = align if isinstance(align, Grid) else _grid_of(bands, align)
-    order = known if names is None else list(names)
+    order = available if names is None else list(names)
     bands = sorted(bands, key=lambda item: order.index(item.layer.name) if names else item.layer.name)
     chosen = _one_grid(bands, grid, align, classes, notices)
     chosen = [replace(reduce(_with_nodata, codes.of(a.name), a), trusted=codes.trusts(a.name)) for a in chosen]
@@ -142,17 +144,17 @@ def open_stack(
         crs=grid.crs,
         layers=tuple(chosen),
         block=(min(grid.height, max(b[0] for b in blocks)), min(grid.width, max(b[1] for b in blocks))),
-        # float32 holds integers of up to 16 bits exactly; the rule of numpy is the one we want.
+        # float32 represents integers of up to 16 bits exactly; numpy's promotion follows this rule.
         dtype=np.result_type(np.float32, *(layer.dtype for layer in chosen)),
         notices=tuple(notices),
     )
 
 
-def _placed(layers: str | Path | Sequence[str | Path], names: Sequence[str], **ways: Any) -> Stack:
-    """Return a stack in which variables of place are among those asked for."""
+def _placed(layers: str | Path | Sequence[str | Path], names: Sequence[str], **options: Any) -> Stack:
+    """Return a stack with variables of place among the names."""
     if not (others := without_place(names)):
         raise VariableError("there are spatial variables only: add layers of the environment")
-    return open_stack(layers, names=others, **ways).with_place(names)
+    return open_stack(layers, names=others, **options).with_place(names)
 
 
 def _grid_of(bands: Sequence[_Band], align: str | None) -> Grid:
@@ -165,7 +167,7 @@ def _find(
     rules: Mapping[str, str],
     notices: list[str],
 ) -> list[_Band]:
-    """Return the bands of all files that the user means, those called `names` if given, in the user's order."""
+    """Return the bands of all files of the user, only `names` if set, in the user's order."""
     bands: list[_Band] = []
     failed: list[DataError] = []
     for path, sure in _files([layers] if isinstance(layers, str | Path) else layers):
@@ -178,10 +180,10 @@ def _find(
                 notices.append(f"file '{place_name(path)}' was dropped: GDAL does not read it as a raster")
     if failed and names is None:
         raise failed[0]
-    bands = _renamed(_told_apart(bands, notices), rules, notices)
+    bands = _renamed(_with_distinct_names(bands, notices), rules, notices)
     refuse_place_names([item.layer.name for item in bands], "layer", "")
     if names is not None and bands:
-        bands = _asked_for(bands, names, failed, notices)
+        bands = _named(bands, names, failed, notices)
     taken: dict[str, str] = {}
     for item in bands:
         if item.layer.name in taken:
@@ -199,8 +201,8 @@ def _find(
     return bands
 
 
-def _told_apart(bands: list[_Band], notices: list[str]) -> list[_Band]:
-    """Call layers after their files where several files have one variable of the same name."""
+def _with_distinct_names(bands: list[_Band], notices: list[str]) -> list[_Band]:
+    """Name layers after their files if several files have a variable of the same name."""
     files: dict[str, set[str]] = {}
     for item in bands:
         files.setdefault(item.layer.name, set()).add(item.layer.path)
@@ -217,31 +219,29 @@ def _told_apart(bands: list[_Band], notices: list[str]) -> list[_Band]:
 
 
 def _renamed(bands: list[_Band], rules: Mapping[str, str], notices: list[str]) -> list[_Band]:
-    """Rename layers by the user's rules."""
+    """Rename layers by the rules of the user."""
     if not rules:
         return bands
-    new, told = rename_layers([item.layer.name for item in bands], rules)
-    notices += told
+    new, notes = rename_layers([item.layer.name for item in bands], rules)
+    notices += notes
     return [item.called(name) for item, name in zip(bands, new)]
 
 
-def _asked_for(
-    bands: list[_Band], names: Sequence[str], failed: Sequence[DataError], notices: list[str]
-) -> list[_Band]:
-    """Return the bands of these names, however they are spelt, and call them so."""
+def _named(bands: list[_Band], names: Sequence[str], failed: Sequence[DataError], notices: list[str]) -> list[_Band]:
+    """Return the bands with these names, in any spelling, renamed to them."""
     formerly = {item.layer.name: item.formerly for item in bands}
     try:
         meant = match_names(names, [item.layer.name for item in bands], formerly=formerly)
     except DataError as problem:
-        # A damaged file does not matter if all layers that were asked for are elsewhere.
+        # A damaged file does not matter if other files contain all required layers.
         raise failed[0] if failed else problem from None
     notices += meant.notices
-    asked = {found: name for name, found in meant.found.items()}
-    return [item.called(asked[item.layer.name]) for item in bands if item.layer.name in asked]
+    new_names = {layer: name for name, layer in meant.matches.items()}
+    return [item.called(new_names[item.layer.name]) for item in bands if item.layer.name in new_names]
 
 
 def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
-    """Yield the files that are meant, and whether each is surely meant to be a raster."""
+    """Yield the files, and whether each is certainly intended as a raster."""
     for place in places:
         path, text = Path(place), str(place)
         if not is_remote(text) and path.is_dir():
@@ -255,7 +255,7 @@ def _files(places: Sequence[str | Path]) -> Iterator[tuple[str, bool]]:
             if not matches:
                 raise MissingFileError(f"no file matches '{text}': check the pattern")
             rasters = [match for match in matches if Path(match).suffix.lower() in SUFFIXES]
-            yield from ((match, True) for match in rasters or matches)  # without the files that go with rasters
+            yield from ((match, True) for match in rasters or matches)  # without auxiliary files
         else:
             raise MissingFileError(f"'{text}' does not exist: expected a folder, a pattern or a raster file")
 
@@ -266,7 +266,7 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
         if data.count == 0 and data.subdatasets:
             parts = [(sub, sub.rsplit(":", 1)[-1].strip('/"')) for sub in data.subdatasets]
             fields = [(sub, name) for sub, name in parts if not name.endswith(("_bnds", "_bounds"))]
-            if data.driver == "netCDF" and is_remote(path):  # rasterio leaves out the quotes that addresses need
+            if data.driver == "netCDF" and is_remote(path):  # rasterio omits the quotes that addresses need
                 fields = [(part_place(path, name), name) for _, name in fields]
             return [band for sub, name in fields for band in _bands(sub, notices, name)]
         t = data.transform
@@ -292,22 +292,22 @@ def _bands(path: str, notices: list[str], variable: str | None = None) -> list[_
 
 
 def _names(data: DatasetReader, path: str, variable: str | None, notices: list[str]) -> list[tuple[str, str, str]]:
-    """Return the names of the bands of an open file or variable: the best, the one by its file, the former one."""
+    """Return the names of the bands of an open file or variable: the preferred, the one by file, the former one."""
     stem = variable or place_stem(path)
     old = [stem if data.count == 1 else text or f"{stem}_{k}" for k, text in enumerate(data.descriptions, start=1)]
     if data.driver != "netCDF":
         return [(name, name, name) for name in old]
     tags = [data.tags(band) for band in data.indexes]
-    own = variable or tags[0].get("NETCDF_VARNAME", stem)
-    own = stem if PLAIN.fullmatch(own) and variable is None else own
-    names, told = band_names(own, tags, data.tags())
-    if told:
-        notices.append(f"variable '{own}' has {told}: {counted(len(names), 'layer')} named {names[0]} to {names[-1]}")
+    field = variable or tags[0].get("NETCDF_VARNAME", stem)
+    field = stem if PLAIN.fullmatch(field) and variable is None else field
+    names, note = band_names(field, tags, data.tags())
+    if note:
+        notices.append(f"variable '{field}' has {note}: {counted(len(names), 'layer')} named {names[0]} to {names[-1]}")
     return list(zip(names, band_names(stem, tags, data.tags())[0], old))
 
 
 def _with_nodata(layer: Layer, code: float) -> Layer:
-    """Add a nodata code to a layer, as its stored type would hold it."""
+    """Add a nodata code to a layer, converted to its stored type."""
     if layer.dtype == "float32" and np.isfinite(code):
         limit = float(np.finfo(np.float32).max)
         code = float(np.float32(np.clip(code, -limit, limit)))
@@ -322,7 +322,7 @@ def _with_nodata(layer: Layer, code: float) -> Layer:
 
 
 def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
-    """Give layers without CRS that of the others, or WGS 84 if all coordinates look like degrees."""
+    """Assign the CRS of other layers to layers without one, or WGS 84 if all coordinates look like degrees."""
     bare = [item for item in bands if item.grid.crs is None]
     if not bare:
         return bands
@@ -343,7 +343,7 @@ def _one_crs(bands: list[_Band], notices: list[str]) -> list[_Band]:
 def _one_grid(
     bands: list[_Band], grid: Grid, align: str | Grid | None, classes: set[str], notices: list[str]
 ) -> list[Layer]:
-    """Check every layer against the grid of the stack; mark those to resample if `align` allows it."""
+    """Check every layer against the grid of the stack; mark the ones to resample if `align` allows it."""
     chosen, near, other = [], [], list[str]()
     for item in bands:
         name, difference = item.layer.name, item.grid.difference(grid)
@@ -360,6 +360,6 @@ def _one_grid(
         more = f"; and {counted(len(other) - 3, 'layer')} more" if len(other) > 3 else ""
         raise GridError(f"layer {'; layer '.join(other[:3])}{more}: {todo}")
     if near:
-        what = f"{counted(len(near), 'grid')} that differ by less than 1e-6 of a cell are treated as one"
-        notices.append(f"{what}: {name_list(near, MOST_NAMES)}")
+        beginning = f"{counted(len(near), 'grid')} that differ by less than 1e-6 of a cell are treated as one"
+        notices.append(f"{beginning}: {name_list(near, MOST_NAMES)}")
     return chosen

@@ -1,14 +1,14 @@
-"""Names of layers: renamed by pattern, and found again under other spellings in other files.
+"""Names of layers: rename by pattern, and match names in other spellings.
 
-A model knows its variables by name; the layers of another time or place may spell the same names otherwise. What is
-done here is done on names alone, one to one, and is always told. Three spellings are taken to mean the same:
+A model has named variables; the layers of another time or place may have other spellings of these names. Only names are
+compared, one to one, and matches are always reported. Three kinds of spellings are equal:
 
-- those that differ in case, zero padding or separators: ``bio_1``, ``BIO01``;
-- those that differ in what the providers of climate layers say of a file besides its variable (collection, resolution,
-  period, climate model, scenario, version): ``wc2.1_10m_bio_1``, ``CHELSA_bio1_1981-2010_V.2.1``, ``bio01``;
-- what a band was called by earlier versions of this program, after its file.
+- names that differ in case, zero padding or separators: ``bio_1``, ``BIO01``;
+- names that differ in the parts that providers of climate layers add to the variable (collection, resolution, period,
+  climate model, scenario, version): ``wc2.1_10m_bio_1``, ``CHELSA_bio1_1981-2010_V.2.1``, ``bio01``;
+- the name of a band in earlier versions of this program, after its file.
 
-Whatever could be read in two ways is refused with the candidates.
+Ambiguous names are refused with the candidates.
 """
 
 import difflib
@@ -36,16 +36,16 @@ _MODELS = (
     "miroc-esm-chem", "miroc5", "miroc6", "mpi-esm-lr", "mpi-esm-mr", "mpi-esm1-2-hr", "mpi-esm1-2-lr", "mri-cgcm3",
     "mri-esm1", "mri-esm2-0", "nesm3", "noresm1-m", "noresm1-me", "noresm2-lm", "noresm2-mm", "taiesm1", "ukesm1-0-ll",
 )  # fmt: skip
-"""Climate models of CMIP5 and CMIP6, as the files of WorldClim and CHELSA are called."""
+"""Climate models of CMIP5 and CMIP6, as in file names of WorldClim and CHELSA."""
 _ADDED = "collection, resolution, period, climate model, scenario, version"
 _YEAR = r"(?:1[6-9]|20|21)\d\d"
 _SOURCE = re.compile(r"(?<![^\W_])(?:wc\d|worldclim|chelsa|v\.?\d+(?:\.\d+)+)(?![^\W_])")
-_SAME_WORD = {"bioc": "bio"}  # WorldClim's files of the future are called bioc, their variables bio
+_SAME_WORD = {"bioc": "bio"}  # WorldClim's variable bio has the name bioc in files of future periods
 
 
 @cache
 def _providers() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what providers add to a variable, and a year; compiled when first needed, for it takes 10 ms."""
+    """Return patterns of parts added by providers, and of a year; compiled at the first use, which takes 10 ms."""
     parts = (
         r"wc\d(?:[._]\d)?[_\-. ](?:10m|5m|2[._]5m|30s)",
         r"wc\d\.\d|worldclim(?:[_\-. ]?v?\d(?:\.\d)?)?|chelsa(?:[_\-. ]cmip[56])?|cmip[56]",
@@ -61,8 +61,8 @@ def _providers() -> tuple[re.Pattern[str], re.Pattern[str]]:
 def name_pieces(name: str) -> Key:
     """Return the words and numbers of a name, without case, zero padding and separators.
 
-    A point between digits is a decimal point, and a minus that follows nothing or another separator is a sign: numbers
-    that differ in these are different numbers.
+    A point between digits is a decimal point, and a minus at the start or after a separator is a sign: numbers that
+    differ in these are different numbers.
 
     Examples
     --------
@@ -94,19 +94,18 @@ def _is_number(piece: str) -> bool:
 
 
 def spelling_key(name: str) -> Key:
-    """Return what all spellings of a name share that differ in case, zero padding or separators."""
+    """Return the common key of all spellings of a name that differ in case, zero padding or separators."""
     return _joined(name_pieces(name))
 
 
 def variable_key(name: str) -> Key:
-    """Return the key of a name without what providers of climate layers add to the variable; empty if nothing that
-    names a variable is left.
+    """Return the key of a name without the parts that providers of climate layers add; empty if no word is left.
 
     Examples
     --------
     >>> variable_key("wc2.1_10m_bio_1"), variable_key("CHELSA_bio1_2041-2070_gfdl-esm4_ssp126_V.2.1")
     (('bio', '1'), ('bio', '1'))
-    >>> variable_key("reflectance_1640")  # four digits alone may be anything
+    >>> variable_key("reflectance_1640")  # four digits alone need not be a year
     ('reflectance', '1640')
     """
     text = unicodedata.normalize("NFC", name).casefold()
@@ -119,7 +118,7 @@ def variable_key(name: str) -> Key:
 
 
 def one_source(name: str, other: str) -> bool:
-    """Whether two names may be of one collection: WorldClim and CHELSA measure alike variables differently."""
+    """Whether two names may be of one collection: WorldClim and CHELSA compute the same variables differently."""
     one, two = (
         {part.strip("_-. ") for part in _SOURCE.findall(unicodedata.normalize("NFC", text).casefold())}
         for text in (name, other)
@@ -128,7 +127,7 @@ def one_source(name: str, other: str) -> bool:
 
 
 def _joined(pieces: Key) -> Key:
-    """Join words that follow each other: what lay between them was a separator."""
+    """Join adjacent words: only a separator was between them."""
     joined: list[str] = []
     for piece in pieces:
         if joined and not _is_number(joined[-1]) and not _is_number(piece):
@@ -139,111 +138,111 @@ def _joined(pieces: Key) -> Key:
 
 
 class NameMatch:
-    """Names that are looked for, the layer that stands for each, and the notices about them."""
+    """Required names with the matching layers, and notices about them."""
 
-    def __init__(self, wanted: Sequence[str], known: Sequence[str], what: str, error: type[SdmError]) -> None:
-        self.wanted, self.known, self.what, self.error = wanted, known, what, error
-        self.found = {name: name for name in wanted if name in known}
+    def __init__(self, required: Sequence[str], available: Sequence[str], noun: str, error: type[SdmError]) -> None:
+        self.required, self.available, self.noun, self.error = required, available, noun, error
+        self.matches = {name: name for name in required if name in available}
         self.notices: list[str] = []
 
     @property
     def missing(self) -> list[str]:
-        """The names that no layer stands for yet."""
-        return [name for name in self.wanted if name not in self.found]
+        """Names without a matching layer so far."""
+        return [name for name in self.required if name not in self.matches]
 
     def pair(self, key_of: Callable[[str], Key], how: str) -> None:
-        """Pair what is missing with layers of the same key; raise where there is a choice."""
+        """Match missing names with layers of the same key; raise if there are several."""
         if not self.missing:
             return
-        here: dict[Key, list[str]] = {}
-        for name in dict.fromkeys(self.known):
-            here.setdefault(key_of(name), []).append(name)
-        asked = [key_of(name) for name in self.wanted]
+        by_key: dict[Key, list[str]] = {}
+        for name in dict.fromkeys(self.available):
+            by_key.setdefault(key_of(name), []).append(name)
+        required_keys = [key_of(name) for name in self.required]
         pairs: dict[str, str] = {}
         for name in self.missing:
             key = key_of(name)
-            same = here.get(key, []) if key and asked.count(key) == 1 else []
+            same = by_key.get(key, []) if key and required_keys.count(key) == 1 else []
             candidates = [other for other in same if one_source(name, other)]
             if len(candidates) > 1:
                 either = " or ".join(f"'{candidate}'" for candidate in candidates[:_SHOWN])
                 raise self.error(
-                    f"{self.what} '{name}' does not exist, and several may be meant ({either}): remove all but one, or "
+                    f"{self.noun} '{name}' does not exist, and several may be meant ({either}): remove all but one, or "
                     f"map its name, as in --rename '{candidates[0]}={name}'"
                 )
-            if candidates and candidates[0] not in self.found.values():
+            if candidates and candidates[0] not in self.matches.values():
                 pairs[name] = candidates[0]
         if pairs:
-            listed = ", ".join(f"{found} as {name}" for name, found in pairs.items())
-            self.notices.append(f"{counted(len(pairs), self.what)} matched although {how}: {listed}")
-            self.found |= pairs
+            listed = ", ".join(f"{layer} as {name}" for name, layer in pairs.items())
+            self.notices.append(f"{counted(len(pairs), self.noun)} matched although {how}: {listed}")
+            self.matches |= pairs
 
 
 def match_names(
-    wanted: Sequence[str],
-    known: Sequence[str],
+    required: Sequence[str],
+    available: Sequence[str],
     *,
     formerly: Mapping[str, str] | None = None,
-    what: str = "layer",
+    noun: str = "layer",
     error: type[SdmError] = VariableError,
 ) -> NameMatch:
-    """Find names among the layers that are there, one to one and all of them; raise if that cannot be done surely.
+    """Match names with available layers, one to one and completely; raise if that is impossible or ambiguous.
 
     Parameters
     ----------
-    wanted
-        Names of a model's variables, or of layers that the user means.
-    known
-        Names of the layers that are there.
+    required
+        Names of a model's variables, or of layers in an option.
+    available
+        Names of the available layers.
     formerly
-        Other names of some of these layers, by their names: what earlier versions called them.
-    what, error
-        What messages call one of the names, and what is raised.
+        Former names of available layers, by their names.
+    noun, error
+        Noun of a name in messages, and the class of errors.
 
     Examples
     --------
-    >>> match_names(["bio_1", "elev"], ["BIO01", "BIO02", "elev"]).found
+    >>> match_names(["bio_1", "elev"], ["BIO01", "BIO02", "elev"]).matches
     {'bio_1': 'BIO01', 'elev': 'elev'}
     """
-    search = NameMatch(wanted, known, what, error)
+    search = NameMatch(required, available, noun, error)
     earlier = formerly or {}
     search.pair(lambda name: (earlier.get(name, name),), "an earlier version named layers after files")
     search.pair(spelling_key, "names differ in case, zero padding or separators")
     search.pair(variable_key, f"names differ in what goes with a variable ({_ADDED})")
     if search.missing:
-        raise error(_not_found(search.missing, known, [*search.found.values()], what))
-    search.found = {name: search.found[name] for name in wanted}
+        raise error(_not_found(search.missing, available, [*search.matches.values()], noun))
+    search.matches = {name: search.matches[name] for name in required}
     return search
 
 
-def names_meant(given: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return the names among `known` that are meant by those given, leaving out what means none of them."""
+def names_meant(names: Sequence[str], available: Sequence[str]) -> list[str]:
+    """Return the `available` names that match any of the names."""
     meant: list[str] = []
-    for name in given:
+    for name in names:
         with suppress(SdmError):
-            meant += match_names([name], known).found.values()
+            meant += match_names([name], available).matches.values()
     return meant
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, noun: str) -> str:
     """Return a number of things in words, as the beginning of a sentence."""
-    return f"{number:,} {what}s are" if number != 1 else f"1 {what} is"
+    return f"{number:,} {noun}s are" if number != 1 else f"1 {noun} is"
 
 
-def _not_found(missing: Sequence[str], known: Sequence[str], used: Sequence[str], what: str) -> str:
-    """Say that a name does not exist, which one is near, and what would make all names match."""
+def _not_found(missing: Sequence[str], names: Sequence[str], used: Sequence[str], noun: str) -> str:
+    """Return the message about a missing name, with the nearest name, and a rule that would match all names."""
     name, more = missing[0], len(missing) - 1
-    near = difflib.get_close_matches(name, list(known), n=1)
-    rule = _common_rule(missing, [other for other in known if other not in used])
+    near = difflib.get_close_matches(name, list(names), n=1)
+    rule = _common_rule(missing, [other for other in names if other not in used])
     hint = f"did you mean '{near[0]}'? " if near and not rule else ""
     if rule:
         hint = f"if these layers are the same variables, use --rename '{rule}'. "
     others = f" (nor do {more:,} more)" if more > 1 else f" (nor does '{missing[1]}')" if more else ""
-    listed = ", ".join(sorted(known)[:_SHOWN]) + (f" and {len(known) - _SHOWN:,} more" if len(known) > _SHOWN else "")
-    return f"{what} '{name}' does not exist{others}: {hint}The layers are {listed}"
+    listed = ", ".join(sorted(names)[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
+    return f"{noun} '{name}' does not exist{others}: {hint}The layers are {listed}"
 
 
 def _common_rule(missing: Sequence[str], free: Sequence[str]) -> str | None:
-    """Return the only rule of renaming under which all missing names are there: one part of all names differs."""
+    """Return the only rule of renaming that matches all missing names, if one common part differs."""
     before, after = _common_ends(missing)
     if len(missing) < 2:
         return None
@@ -259,7 +258,7 @@ def _common_rule(missing: Sequence[str], free: Sequence[str]) -> str | None:
 
 
 def _common_ends(names: Sequence[str]) -> tuple[str, str]:
-    """Return what all names begin and end with, cut at the edges of words and numbers, with something left of each."""
+    """Return the common beginning and end of names, cut at words and numbers, with a remainder in each."""
     split = [_PIECE.findall(name) for name in names]
     most = min(len(pieces) for pieces in split) - 1
     head = next((k for k in range(most) if len({pieces[k] for pieces in split}) > 1), most)
@@ -269,8 +268,8 @@ def _common_ends(names: Sequence[str]) -> tuple[str, str]:
 
 
 def read_renames(value: object) -> object:
-    """Read rules of renaming: a mapping from patterns to names, or words such as ``wc2.1_10m_bio_{n}=bio{n}``; raise a
-    ValueError for one that says nothing."""
+    """Read rules of renaming: a mapping from patterns to names, or words such as ``wc2.1_10m_bio_{n}=bio{n}``; raise
+    ValueError for an invalid one."""
     parts = [value] if isinstance(value, str) else value
     if isinstance(parts, list | tuple):
         pairs = [str(part).split("=") for part in parts]
@@ -287,7 +286,7 @@ def read_renames(value: object) -> object:
 
 
 def _rule(pattern: str, name: str) -> re.Pattern[str]:
-    """Return a pattern as a regular expression; a ValueError if it and the new name do not go together."""
+    """Return a pattern as a regular expression; raise ValueError if it does not fit the new name."""
     fields = re.findall(r"\{(\w+)\}", pattern)
     if not pattern or not name:
         raise ValueError("a pattern and a name, got an empty one")
@@ -303,8 +302,9 @@ def _rule(pattern: str, name: str) -> re.Pattern[str]:
 
 
 def rename_layers(names: Sequence[str], rules: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Rename layers by the first rule whose pattern is a whole name; fields take as little as possible, from the left.
-    Return the names, of which those without a rule are as before, and what the user should be told.
+    """Rename layers by the first rule whose pattern matches the complete name; fields are as short as possible.
+
+    Return all names, unchanged without a rule, and notices.
 
     Examples
     --------
@@ -316,7 +316,7 @@ def rename_layers(names: Sequence[str], rules: Mapping[str, str]) -> tuple[list[
     for k, name in enumerate(names):
         for pattern, expression in compiled.items():
             if fits := expression.fullmatch(name):
-                new[k] = re.sub(r"\{(\w+)\}", lambda found, fits=fits: fits[found[1]], rules[pattern])  # type: ignore[misc]
+                new[k] = re.sub(r"\{(\w+)\}", lambda match, fits=fits: fits[match[1]], rules[pattern])  # type: ignore[misc]
                 used[pattern].append(k)
                 break
     notices = []

@@ -1,7 +1,7 @@
-"""Names of the bands of a NetCDF variable: by the time, and other dimensions, that each stands for.
+"""Name the bands of a NetCDF variable by their time and other dimensions.
 
-GDAL tells the coordinates of a band as text, time as a number with a unit such as "days since 1850-01-01" and a
-calendar, which in climate models need not be ours (CF conventions, section 4.4).
+GDAL returns the coordinates of a band as text, and time as a number with a unit such as "days since 1850-01-01" and a
+calendar, which in climate models may differ from the Gregorian (CF conventions, section 4.4).
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import Any
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 PLAIN = re.compile(r"band\d*|layer|variable|data|values?|z|__xarray_dataarray_variable__", re.IGNORECASE)
-"""Names that programs give variables of which they know nothing; the name of the file says more."""
+"""Generic names of variables; the name of the file is more specific."""
 _DAY = 86_400
 _SECONDS = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, "hr": 3600, "hour": 3600, "d": _DAY}
 _SECONDS |= {"day": _DAY, "week": 7 * _DAY}
@@ -25,28 +25,28 @@ Moment = tuple[int, int, int, int, int, int]
 
 
 def moment_of(value: float, units: str, calendar: str = "standard") -> Moment | None:
-    """Return the time that a value of a time coordinate means; None if its units say nothing of dates.
+    """Return the time of a value of a time coordinate; None if its units are not dates.
 
     Examples
     --------
     >>> moment_of(31, "days since 2041-01-01"), moment_of(59, "days since 2044-01-01", "noleap")[:3]
     ((2041, 2, 1, 0, 0, 0), (2044, 3, 1))
     """
-    if found := re.match(r"\s*(?:day|month) as %Y%m(%d)?", units):
+    if match := re.match(r"\s*(?:day|month) as %Y%m(%d)?", units):
         digits = int(value)
-        year, rest = divmod(digits, 10_000) if found[1] else divmod(digits * 100 + 1, 10_000)
+        year, rest = divmod(digits, 10_000) if match[1] else divmod(digits * 100 + 1, 10_000)
         moment = (year, rest // 100, rest % 100, 0, 0, 0)
         return moment if 1 <= moment[1] <= 12 else None
-    found = _SINCE.match(units)
-    if found is None:
+    match = _SINCE.match(units)
+    if match is None:
         return None
-    part = {key: int(text) for key, text in found.groupdict(default="0").items() if key != "unit"}
+    part = {key: int(text) for key, text in match.groupdict(default="0").items() if key != "unit"}
     year, month, day = part["year"], part["month"], part["day"] or 1
-    unit = found["unit"].lower()
+    unit = match["unit"].lower()
     unit = unit if unit in _SECONDS else unit.removesuffix("s")
     if not 1 <= month <= 12:
         return None
-    if unit in ("month", "year", "common_year"):  # calendar months and years, whatever fraction of one is meant
+    if unit in ("month", "year", "common_year"):  # calendar months and years, ignoring fractions
         total = year * 12 + month - 1 + int(value // 1 if unit == "month" else value // 1 * 12)
         return (total // 12, total % 12 + 1, day, 0, 0, 0)
     if unit not in _SECONDS:
@@ -58,7 +58,7 @@ def moment_of(value: float, units: str, calendar: str = "standard") -> Moment | 
 
 
 def _day_number(year: int, month: int, day: int, calendar: str) -> int:
-    """Return the number of a day in a calendar: the Julian day number, or days since the year 0 in invented ones."""
+    """Return the number of a day in a calendar: the Julian day number, or days since the year 0 in model calendars."""
     kind = _kind(calendar)
     if isinstance(kind, tuple):
         return year * sum(kind) + sum(kind[: month - 1]) + day - 1
@@ -70,7 +70,7 @@ def _day_number(year: int, month: int, day: int, calendar: str) -> int:
 
 
 def _date(number: int, calendar: str) -> tuple[int, int, int]:
-    """Return year, month and day of the number of a day."""
+    """Return year, month and day of a day number."""
     kind = _kind(calendar)
     if isinstance(kind, tuple):
         year, rest = divmod(number, sum(kind))
@@ -78,17 +78,17 @@ def _date(number: int, calendar: str) -> tuple[int, int, int]:
         return year, month + 1, rest - sum(kind[:month]) + 1
     if kind == "gregorian" or (kind == "mixed" and number >= _FIRST_GREGORIAN):
         century = (4 * (number + 32_044) + 3) // 146_097
-        left, base = number + 32_044 - 146_097 * century // 4, 100 * century
+        days, base = number + 32_044 - 146_097 * century // 4, 100 * century
     else:
-        left, base = number + 32_082, 0
-    years = (4 * left + 3) // 1461
-    left -= 1461 * years // 4
-    month = (5 * left + 2) // 153
-    return base + years - 4800 + month // 10, month + 3 - 12 * (month // 10), left - (153 * month + 2) // 5 + 1
+        days, base = number + 32_082, 0
+    years = (4 * days + 3) // 1461
+    days -= 1461 * years // 4
+    month = (5 * days + 2) // 153
+    return base + years - 4800 + month // 10, month + 3 - 12 * (month // 10), days - (153 * month + 2) // 5 + 1
 
 
 def _kind(calendar: str) -> str | tuple[int, ...]:
-    """Return the family of a calendar: the lengths of the months if they never change."""
+    """Return the type of a calendar: the lengths of the months if they are constant."""
     name = calendar.lower()
     lengths = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
     if name in ("noleap", "365_day"):
@@ -101,8 +101,8 @@ def _kind(calendar: str) -> str | tuple[int, ...]:
 
 
 def time_labels(moments: Sequence[Moment]) -> list[str]:
-    """Return the shortest labels that tell times apart: nothing for one time; months where all twelve are there once
-    (a climatology, or one year); else years, months, days or times.
+    """Return the shortest distinct labels of times: empty for one time; months if all twelve occur once (a climatology,
+    or one year); otherwise years, months, days or times.
 
     Examples
     --------
@@ -117,17 +117,17 @@ def time_labels(moments: Sequence[Moment]) -> list[str]:
         return [MONTHS[moment[1] - 1] for moment in moments]
     texts = ["{:04d}", "-{:02d}", "-{:02d}", "T{:02d}", "{:02d}", "{:02d}"]
     depth = next(k for k in range(1, 7) if len({moment[:k] for moment in moments}) == len(set(moments)))
-    depth = 5 if depth == 4 else depth  # hours are written with their minutes
+    depth = 5 if depth == 4 else depth  # hours are written with minutes
     return ["".join(text.format(part) for text, part in zip(texts[:depth], moment)) for moment in moments]
 
 
 def band_names(variable: str, bands: Sequence[Mapping[str, str]], tags: Mapping[str, Any]) -> tuple[list[str], str]:
-    """Return the names of the bands of a variable, from the tags of each and those of the file; and what the user
-    should be told of them, if they are several. Bands that cannot be told apart by their coordinates are numbered."""
+    """Return the names of the bands of a variable, from the tags of each band and of the file, and a note if there are
+    several. Bands with equal coordinates are numbered."""
     prefix = "NETCDF_DIM_"
     names = [variable] * len(bands)
     dimensions = list(dict.fromkeys(key for band in bands for key in band if key.startswith(prefix)))
-    told = ""
+    note = ""
     for key in dimensions:
         dimension = key.removeprefix(prefix)
         values = [band.get(key, "") for band in bands]
@@ -135,18 +135,18 @@ def band_names(variable: str, bands: Sequence[Mapping[str, str]], tags: Mapping[
         if moments is not None:
             labels = time_labels(moments)
             first, last = min(moments), max(moments)
-            told = f"{len(set(moments)):,} times from {_month(first)} to {_month(last)}"
+            note = f"{len(set(moments)):,} times from {_month(first)} to {_month(last)}"
         else:
             labels = [f"{dimension}{_number(value)}" if len(set(values)) > 1 else "" for value in values]
-            told = told or (f"{len(set(values)):,} values of {dimension}" if len(set(values)) > 1 else "")
+            note = note or (f"{len(set(values)):,} values of {dimension}" if len(set(values)) > 1 else "")
         names = [f"{name}_{label}" if label else name for name, label in zip(names, labels)]
     if len(set(names)) < len(names):
         return [f"{variable}_{k + 1}" for k in range(len(names))], f"{len(names):,} bands"
-    return names, told if len(names) > 1 else ""
+    return names, note if len(names) > 1 else ""
 
 
 def _moments(values: Sequence[str], dimension: str, tags: Mapping[str, Any]) -> list[Moment] | None:
-    """Return the times of a time coordinate, None if it is none; numbers of a dimension `month` are months."""
+    """Return the times of a time coordinate, None for others; numbers of a dimension `month` are months."""
     units, calendar = str(tags.get(f"{dimension}#units", "")), str(tags.get(f"{dimension}#calendar", "standard"))
     try:
         numbers = [float(value) for value in values]

@@ -22,28 +22,28 @@ from sdm.data.rasters.cells import CellLookup, Summary
 from sdm.data.rasters.grid import Grid
 from sdm.data.untagged import Untagged
 from sdm.errors import LayerError
-from sdm.executors.ahead import ahead, own_threads
+from sdm.executors.ahead import ahead, allowed_threads
 from sdm.storage.addresses import is_remote
 
-WINDOW_BYTES = 32 << 20  # all layers of one window; a scan holds about four windows
+WINDOW_BYTES = 32 << 20  # all layers of one window; a scan has about four windows in memory
 
 
 @dataclass(frozen=True)
 class Layer:
-    """One band of one file, and how to read it."""
+    """One band of one file, with the settings of its reading."""
 
     name: str
-    path: str  # what GDAL opens: a file or a subdataset
+    path: str  # file or subdataset that GDAL opens
     band: int  # from 1
     dtype: str
-    nodata: tuple[float, ...] = ()  # stored values that mean "no data", beside NaN
+    nodata: tuple[float, ...] = ()  # stored nodata values, in addition to NaN
     scale: float = 1.0  # value = stored * scale + offset
     offset: float = 0.0
     categorical: bool = False
-    resample: bool = False  # to the grid of the stack, on reading
-    trusted: bool = False  # no number of it is an untagged code of "no data"
-    classes: tuple[tuple[float, str], ...] = ()  # names that its file has for values
-    axis: str = ""  # x or y, where its values are the coordinates of cells
+    resample: bool = False  # to the grid of the stack, when read
+    trusted: bool = False  # untagged nodata codes are not searched
+    classes: tuple[tuple[float, str], ...] = ()  # names of values in its file
+    axis: str = ""  # x or y, if its values are the coordinates of cells
 
     @classmethod
     def of_axis(cls, name: str, axis: str) -> "Layer":
@@ -52,26 +52,26 @@ class Layer:
 
     @property
     def computed(self) -> bool:
-        """Whether its values are computed from the grid: it is in no file."""
+        """Whether its values are computed from the grid, not read from a file."""
         return self.axis != ""
 
     @property
     def scaling(self) -> tuple[float, float]:
-        """What stored numbers are multiplied by, and what is added then."""
+        """Scale and offset of stored numbers."""
         return self.scale, self.offset
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stack(Grid):
-    """Layers on one grid. It holds no open file: it is cheap to copy, to pickle and to send to workers."""
+    """Layers on one grid, without open files: it is cheap to copy, to pickle and to send to workers."""
 
     layers: tuple[Layer, ...]  # in the order of the last axis of a sample
     block: tuple[int, int]  # rows and columns of the largest block in the files; windows are aligned to it
-    dtype: np.dtype  # of what is read: float32 where it holds every stored type exactly, else float64
+    dtype: np.dtype  # float32 if it represents every stored type exactly, otherwise float64
     notices: tuple[str, ...] = ()
-    reach: Window | None = None  # the cells that are read; without data outside
+    reach: Window | None = None  # cells to read; no data outside
     warnings: tuple[str, ...] = ()
-    untagged: tuple[Untagged, ...] = ()  # codes of "no data" that a first look at the layers found
+    untagged: tuple[Untagged, ...] = ()  # nodata codes that the examination of the layers detected
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class Stack(Grid):
 
     @property
     def is_plane(self) -> bool:
-        """Whether its cells are those of a plane: a window in plain coordinates, which are no place on earth."""
+        """Whether its cells are in a plane: a window in plain coordinates, not on the Earth."""
         return self.crs is None and not self.paths
 
     @property
@@ -95,34 +95,36 @@ class Stack(Grid):
 
     @property
     def files_state(self) -> list[list[Any]]:
-        """What tells whether the layers are still the same: names, sizes and times of files, and how they are read."""
+        """State of the layers, to detect changes: names, sizes and times of files, and settings of their reading."""
         out = []
         for layer in self.layers:
             path, state = Path(layer.path), list[int]()
             if not is_remote(layer.path) and path.is_file():
-                known = path.stat()
-                state = [known.st_size, known.st_mtime_ns]
+                status = path.stat()
+                state = [status.st_size, status.st_mtime_ns]
             out.append([layer.name, layer.path, layer.band, layer.resample, list(layer.nodata), *state])
         return out
 
     def with_place(self, names: Sequence[str] | None = None) -> "Stack":
-        """Return the stack with the variables of place behind its layers, or all in the order of `names`. They are
-        computed for each window that is read, and every cell has them; double precision holds them."""
+        """Return the stack with the variables of place after its layers, or all in the order of `names`.
+
+        They are computed for each window in double precision, and every cell has them.
+        """
         refuse_place_names(self.names, "layer", "", row=True)
-        known = {layer.name: layer for layer in self.layers}
-        known |= {name: Layer.of_axis(name, axis) for name, axis in zip(PLACE, "xy")}
-        order = tuple(known) if names is None else tuple(names)
-        return replace(self, layers=tuple(known[name] for name in order), dtype=np.dtype(np.float64))
+        by_name = {layer.name: layer for layer in self.layers}
+        by_name |= {name: Layer.of_axis(name, axis) for name, axis in zip(PLACE, "xy")}
+        order = tuple(by_name) if names is None else tuple(names)
+        return replace(self, layers=tuple(by_name[name] for name in order), dtype=np.dtype(np.float64))
 
     def within(self, box: tuple[float, float, float, float] | None) -> "Stack":
-        """Return the stack on the same grid, of which cells outside a box (left, bottom, right, top) are not read, and
-        have no data; all of it if there is no box."""
+        """Return the stack on the same grid with cells outside a box (left, bottom, right, top) not read and without
+        data; unchanged without a box."""
         if box is None:
             return self
         t = self.transform
         cols = sorted((x - t.c) / t.a for x in (box[0], box[2]))
         rows = sorted((y - t.f) / t.e for y in (box[1], box[3]))
-        # One more cell on each side, for what rounding may do to a cell's centre.
+        # One more cell on each side, since cell centres are rounded.
         first = [max(0, math.floor(low) - 1) for low, _ in (rows, cols)]
         last = [min(size, math.ceil(high) + 1) for (_, high), size in zip((rows, cols), (self.height, self.width))]
         size = [max(0, end - start) for start, end in zip(first, last)]
@@ -130,7 +132,7 @@ class Stack(Grid):
 
     @property
     def titles(self) -> dict[str, dict[float, str]]:
-        """The names that files have for the values of categorical layers, by layer and value."""
+        """Names of the values of categorical layers in their files, by layer and value."""
         return {layer.name: dict(layer.classes) for layer in self.layers if layer.categorical and layer.classes}
 
     def reader(self) -> "StackReader":
@@ -138,9 +140,12 @@ class Stack(Grid):
         return StackReader(self)
 
     def windows(self, rows: int | None = None, *, budget: int = WINDOW_BYTES) -> list[Window]:
-        """Return windows that cover the raster from north to south, aligned to the blocks of the files. They are as
-        wide as the raster, unless one row of blocks of all layers is more than `budget` bytes: then each row of blocks
-        is cut into several windows from west to east. With `rows` they are always full strips of that height."""
+        """Return windows that cover the raster from north to south, aligned to the blocks of the files.
+
+        They are as wide as the raster, unless one row of blocks of all layers exceeds `budget` bytes: then each row of
+        blocks is divided into several windows from west to east. With `rows`, they are always full strips of that
+        height.
+        """
         if rows is not None:
             return self.tiles(rows, self.width)
         return self.tiles(*self.tile_size(self.block, budget // (len(self.layers) * self.dtype.itemsize)))
@@ -152,11 +157,13 @@ class Stack(Grid):
         compute: Callable[[Window, np.ndarray], Any] | None = None,
         threads: int = 2,
     ) -> Iterator[tuple[Window, Any]]:
-        """Read window after window, ahead of the caller, in bounded memory and always in the same order; yield each
-        with its (V, h, w) array, NaN for nodata, or the result of `compute`, which is called in the reading thread.
-        Each of the threads has its own open files."""
+        """Read windows ahead of the caller, in bounded memory and in order.
+
+        Yield each window with its (V, h, w) array, NaN for nodata, or with the result of `compute`, which is called in
+        the reading thread. Each thread has its own open files.
+        """
         todo = self.windows() if windows is None else list(windows)
-        threads = max(1, min(own_threads(threads), len(todo)))
+        threads = max(1, min(allowed_threads(threads), len(todo)))
         idle: SimpleQueue[StackReader] = SimpleQueue()
 
         def work(window: Window) -> Any:
@@ -180,14 +187,14 @@ class Stack(Grid):
         return total
 
     def sample(self, rows: np.ndarray, cols: np.ndarray, *, threads: int = 2) -> np.ndarray:
-        """Return the values at cells, as (N, V), NaN for nodata; only blocks that hold a cell are read."""
+        """Return the values at cells, as (N, V), NaN for nodata; only blocks with such cells are read."""
         lookup = CellLookup(self, rows, cols)
         for window, array in self.scan(self._windows_at(rows, cols), threads=threads):
             lookup.take(window, array)
         return lookup.values
 
     def _windows_at(self, rows: np.ndarray, cols: np.ndarray) -> list[Window]:
-        """Return the windows needed to read some cells: single blocks, or everything if over half is needed."""
+        """Return the windows needed to read cells: single blocks, or the complete raster if over half is needed."""
         width = min(self.block[1], self.width)
         fitting = WINDOW_BYTES // (width * len(self.layers) * self.dtype.itemsize)
         height = max(1, min(max(self.block[0], 64), fitting, self.height))
@@ -198,7 +205,7 @@ class Stack(Grid):
 
 
 class StackReader(ExitStack):
-    """The open files of a stack. Not to be shared by threads."""
+    """The open files of a stack, for one thread."""
 
     def __init__(self, stack: Stack) -> None:
         super().__init__()
@@ -212,14 +219,15 @@ class StackReader(ExitStack):
             raise
 
     def _open(self, path: str) -> None:
-        """Open a file, or open it anew, for all of its layers."""
+        """Open a file, or open it again, for all of its layers."""
         source = self._hold(open_raster(path))
         for k, layer in enumerate(self.stack.layers):
             if layer.path == path:
                 self._data[k] = self._hold(self._warp(source, layer)) if layer.resample else source
 
     def _hold(self, data: Any) -> Any:
-        """Close a file at the end. As a context it would belong to this thread, and another one may close it."""
+        """Close a file at the end. As a context manager it would belong to this thread, and another one may close
+        it."""
         self.callback(data.close)
         return data
 
@@ -232,7 +240,7 @@ class StackReader(ExitStack):
         return WarpedVRT(source, src_crs=source.crs or grid.crs, resampling=method, **place, **values)
 
     def read(self, window: Window) -> np.ndarray:
-        """Return a window of all layers as (V, h, w), NaN where a layer has no data."""
+        """Return a window of all layers as (V, h, w), NaN for nodata."""
         reach = self.stack.reach
         if reach is None:
             return self._values(window)
@@ -263,7 +271,7 @@ class StackReader(ExitStack):
         return array
 
     def _read(self, k: int, window: Window, out: np.ndarray) -> None:
-        """Read a window of one layer; over the network again, if the connection was cut."""
+        """Read a window of one layer; over a network, retry after a lost connection."""
         layer = self.stack.layers[k]
         rows = f"at rows {int(window.row_off)}-{int(window.row_off + window.height) - 1}"
         attempts = remote.Attempts(layer.path, f"read {rows}") if is_remote(layer.path) else None

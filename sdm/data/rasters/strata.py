@@ -1,4 +1,4 @@
-"""Strata: the cells of a grid divided by the classes of a layer, or into squares of the ground."""
+"""Strata: divide the cells of a grid by the classes of a layer, or into squares."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,8 +16,8 @@ from sdm.data.rasters.stack import Stack
 from sdm.errors import BadValueError, CrsError, NoCellError, OptionError
 
 SQUARES = "grid:"
-MOST_CLASSES = 20_000  # of a layer; one with more is not one of classes
-FEWEST_CELLS = 2.0  # of a class, in the mean
+MOST_CLASSES = 20_000  # of a layer; more values are not classes
+FEWEST_CELLS = 2.0  # mean number of cells of a class
 _COLUMNS = 1 << 31  # a square's code is its row times this, plus its column
 
 
@@ -34,7 +34,7 @@ class ClassDivision:
         return f"layer '{self.layer}'"
 
     def codes(self, cells: Sequence[np.ndarray], values: np.ndarray) -> np.ndarray:
-        """Return the codes of cells, of the layers' values (V, …) in them; NaN outside all strata."""
+        """Return the codes of cells from the layers' values (V, …); NaN outside all strata."""
         return np.asarray(values[self.index], dtype=np.float64)
 
     def name(self, code: float) -> str:
@@ -42,7 +42,7 @@ class ClassDivision:
         return f"{code:.0f}"
 
     def check(self, codes: np.ndarray, cells: int | None = None) -> None:
-        """Raise DataError if these are not codes of classes; `cells` is in how many cells they were seen."""
+        """Raise DataError if these are not codes of classes; `cells` is the number of cells with them."""
         advice = "convert it to classes first, or use squares such as --strata grid:50km"
         odd = codes[codes != np.round(codes)]
         if odd.size:
@@ -57,19 +57,19 @@ class ClassDivision:
 
 @dataclass(frozen=True)
 class SquareDivision:
-    """Strata that are squares of the ground, counted from the upper left corner, in the grid's own projection; for
-    degrees in the sinusoidal one, which keeps areas."""
+    """Strata that are squares, counted from the upper left corner, in the projection of the grid; for degrees in the
+    sinusoidal projection, which preserves areas."""
 
     grid: Grid
     km: float
 
     @property
     def source(self) -> str:
-        """Their size."""
+        """The size of the squares."""
         return f"squares of {self.km:g} km"
 
     def codes(self, cells: Sequence[np.ndarray], values: np.ndarray) -> np.ndarray:
-        """Return the codes of cells, given by their rows and columns; those of a window may be (h, 1) and (1, w)."""
+        """Return the codes of cells by their rows and columns; for a window they may be (h, 1) and (1, w)."""
         left, _, right, top = self.grid.bounds
         x, y = self.grid.xy(*cells)
         crs = self.grid.crs
@@ -79,22 +79,22 @@ class SquareDivision:
         else:
             unit = 1.0 if crs is None else float(crs.linear_units_factor[1])
             east, south = unit * (x - left) / 1000, unit * (top - y) / 1000
-        # A cell whose centre is on a line, but for rounding, belongs to the square to its right or below.
+        # A cell with its centre on a line, within rounding, belongs to the square to its right or below.
         place = [np.floor(part / self.km + 1e-9) for part in (south, east)]
         return np.asarray(place[0] * _COLUMNS + place[1])
 
     def name(self, code: float) -> str:
-        """Return row and column, from 1 on."""
+        """Return row and column, starting from 1."""
         row, col = divmod(int(code), _COLUMNS)
         return f"r{row + 1}c{col + 1}"
 
 
 Division = ClassDivision | SquareDivision
-"""Of cells into strata, each with a code."""
+"""Division of cells into strata, each with a code."""
 
 
 def make_division(text: str, stack: Stack) -> Division:
-    """Return the division that a text means: the name of a layer of the stack, or squares such as `grid:50km`."""
+    """Return the division for a text: the name of a layer of the stack, or squares such as `grid:50km`."""
     if text.lower().startswith(SQUARES):
         km = square_km(text)
         if stack.crs is None:
@@ -106,7 +106,7 @@ def make_division(text: str, stack: Stack) -> Division:
 
 
 def square_km(text: str) -> float:
-    """Return the side in km of squares that are written as `grid:50km` or `grid:500m`."""
+    """Return the side in km of squares in the form `grid:50km` or `grid:500m`."""
     match = re.fullmatch(r"grid:\s*([0-9]*\.?[0-9]+)\s*(km|m)", text.strip().lower())
     size = 0.0 if match is None else float(match[1]) / (1000 if match[2] == "m" else 1)
     if not size > 0:
@@ -119,9 +119,9 @@ class Strata:
     """The n strata of a study area, with their cells, area and prior."""
 
     division: Division = field(repr=False)
-    codes: np.ndarray  # rising
-    cells: np.ndarray  # number of cells with data, and with effort if there is any
-    area: np.ndarray  # km², on the sphere for grids in degrees; in cells for a grid without reference system
+    codes: np.ndarray  # increasing
+    cells: np.ndarray  # number of cells with data, and with effort if it is used
+    area: np.ndarray  # km², on the ellipsoid for grids in degrees; in cells for a grid without CRS
     prior: np.ndarray  # share of the prior: by area, or by sampling effort; sums to one
 
     @property
@@ -130,7 +130,7 @@ class Strata:
         return [self.division.name(code) for code in self.codes]
 
     def place(self, codes: np.ndarray) -> np.ndarray:
-        """Return the index of each code's stratum, −1 where it has none."""
+        """Return the index of each code's stratum, −1 without one."""
         index = np.searchsorted(self.codes, np.nan_to_num(codes, nan=-np.inf)).clip(0, self.codes.size - 1)
         return np.where(self.codes[index] == codes, index, -1)
 
@@ -144,9 +144,11 @@ def survey_strata(
     area_weighted: bool = False,
     threads: int = 2,
 ) -> Strata:
-    """Count the cells of every stratum, their area and their prior, in one pass over the layers; cells with data in all
-    of them count. The prior of a cell is its area; with `effort` it is that (times its area if `area_weighted`), and
-    cells without any do not count."""
+    """Count the cells of every stratum, their area and their prior, in one pass over the layers.
+
+    Only cells with data in all layers count. The prior of a cell is its area; with `effort` it is the effort (times the
+    area if `area_weighted`), and cells without effort do not count.
+    """
     if study_area is not None:
         study_area.check(stack)
 
@@ -181,7 +183,7 @@ def _totals(place: np.ndarray, n: int, *columns: Iterable[float]) -> np.ndarray:
 def _inside(
     stack: Stack, window: Window, array: np.ndarray, study_area: StudyArea | None, effort: Effort | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return which cells of a window count, and their effort."""
+    """Return a mask of the cells of a window that count, and their effort."""
     inside = all_valid(array)
     if study_area is not None:
         inside &= study_area.mask(stack, window)
@@ -200,6 +202,6 @@ def stratum_of(
     study_area: StudyArea | None = None,
     effort: Effort | None = None,
 ) -> np.ndarray:
-    """Return the stratum of each cell of a window, −1 where a cell does not count."""
+    """Return the stratum of each cell of a window, −1 for cells that do not count."""
     inside, _ = _inside(stack, window, array, study_area, effort)
     return np.where(inside, strata.place(strata.division.codes(np.ogrid[window.toslices()], array)), -1)

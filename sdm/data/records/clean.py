@@ -1,7 +1,7 @@
-"""From records to presences in cells, with a summary of the cleaning.
+"""Clean records: from records to presences in cells, with a summary of the cleaning.
 
-Cleaning has two steps, so that the rasters are read once: `locate` does all that needs no values, then whoever reads
-the rasters looks up the values at `Located.cells`, then `finish_cleaning` does the rest. `clean` does all in one call.
+Cleaning has two steps, so that the rasters are read once. `locate` does everything that needs no values; the caller
+reads the values at `Located.cells`; `finish_cleaning` does the rest. `clean` does all in one call.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from sdm.data.records.suspicious import (
     BITS,
     SEA_CELLS,
     Suspicion,
+    describe_suspicious,
     flag_coordinates,
     flag_words,
     impossible,
     in_the_sea,
-    tell_suspicious,
 )
 from sdm.data.records.thinning import Thinning, one_of_each, thin_by_bins, thin_by_distance
 from sdm.errors import OptionError, UnusableRecordsError
@@ -52,10 +52,10 @@ _WORDS = {
     "duplicates": "in a cell that had one already",
     "thinned": "dropped by thinning",
 }
-REASONS = ("kept", *list(_WORDS)[2:])  # the outcome of cleaning a record, by code; but for the first, why it is dropped
+REASONS = ("kept", *list(_WORDS)[2:])  # outcomes of cleaning by code; all but the first are reasons for dropping
 (KEPT, NO_COORDINATES, ZERO, IMPOSSIBLE, SWAPPED, OUTSIDE, EQUAL, WHOLE, REPEATED, OUTSIDE_AREA, IN_SEA, NODATA,
  NO_EFFORT, DUPLICATE, THINNED) = range(len(REASONS))  # fmt: skip
-_DROPPED = {"equal": EQUAL, "whole": WHOLE, "repeated": REPEATED}  # the reasons of flags, where they are dropped for it
+_DROPPED = {"equal": EQUAL, "whole": WHOLE, "repeated": REPEATED}  # reasons of optional flags
 _CERTAIN = sum(bit for name, bit in BITS.items() if name not in _DROPPED)
 
 
@@ -67,13 +67,13 @@ class Located:
     stack: Stack
     x: np.ndarray  # of all records, in the CRS of the stack
     y: np.ndarray
-    reason: np.ndarray  # the outcome of each record, an index into `REASONS`; 0 if it is kept so far
-    record: np.ndarray  # which records are still in, in file order
-    rows: np.ndarray  # with `cols`, the distinct cells that hold a record, in row-major order
+    reason: np.ndarray  # outcome of each record, an index into `REASONS`; 0 if it is kept so far
+    record: np.ndarray  # indices of the remaining records, in file order
+    rows: np.ndarray  # with `cols`, the distinct cells with records, in row-major order
     cols: np.ndarray
     cell: np.ndarray  # for each of `record`, its cell as an index into `rows` and `cols`
-    turned: np.ndarray  # whether 360° were added to a record's longitude, or subtracted, to bring it to the layers
-    flags: np.ndarray  # of suspicious coordinates, bits of `sdm.data.records.suspicious`; 0 if they are not looked for
+    turned: np.ndarray  # mask of records with longitudes shifted by 360° to the range of the layers
+    flags: np.ndarray  # suspicious coordinates, bits of `sdm.data.records.suspicious`; 0 without `suspicion`
     suspicion: Suspicion | None = None
 
     @property
@@ -81,11 +81,11 @@ class Located:
         """Rows and columns to look up, for ``sample_background(..., lookup_cells=located.cells)``."""
         return self.rows, self.cols
 
-    def tell_turned(self, what: str = "records") -> list[str]:
-        """Return a line about longitudes that were brought to the convention of the layers; none if none was."""
+    def describe_turned(self, noun: str = "records") -> list[str]:
+        """Return a line about longitudes that were shifted to the convention of the layers; none if none were."""
         left, _, right, _ = self.stack.bounds
         layers, count = f"the longitudes of the layers ({left:g} … {right:g}°)", int(np.count_nonzero(self.turned))
-        return [f"the longitudes of {count:,} {what} were shifted by 360° to {layers}"] if count else []
+        return [f"the longitudes of {count:,} {noun} were shifted by 360° to {layers}"] if count else []
 
 
 @dataclass(frozen=True)
@@ -95,30 +95,33 @@ class CleanPoints:
     species: str
     rows: np.ndarray
     cols: np.ndarray
-    x: np.ndarray  # in the CRS of the stack; the centre of the new cell for those that were moved
+    x: np.ndarray  # in the CRS of the stack; the centre of the new cell if the record was moved
     y: np.ndarray
-    index: np.ndarray  # which records of the occurrences they are
+    index: np.ndarray  # indices of the records in the occurrences
     values: np.ndarray  # (m, V) of the layers
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def take(self, which: np.ndarray) -> CleanPoints:
-        """Return some of the presences, by index or by a boolean array."""
+        """Return some presences, by index or by a boolean array."""
         return take_rows(self, which, ("rows", "cols", "x", "y", "index", "values"))
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """Record cleaning summary by species: ``read`` is the sum of all drops and ``kept``; ``snapped`` counts the records
-    moved off nodata (they are among the kept and the duplicates)."""
+    """Record cleaning summary by species.
+
+    ``read`` is the sum of all drops and ``kept``; ``snapped`` counts the records that were moved off nodata, which are
+    kept or duplicates.
+    """
 
     counts: dict[str, dict[str, int]]  # by species, in order of appearance
-    degrees: bool = True  # False if coordinates were taken for degrees but cannot be
-    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # every row of the file, and its fate
-    flags: np.ndarray | None = None  # of all records, in file order; None if suspicious ones were not looked for
-    suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for what the points are
-    turned: tuple[str, ...] = ()  # a line about longitudes brought to the convention of the layers
+    degrees: bool = True  # False if coordinates cannot be degrees, against their CRS
+    fate: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # the record log
+    flags: np.ndarray | None = None  # of all records, in file order; None if they were not computed
+    suspicious: tuple[str, ...] = ()  # a line about them; "{}" stands for the noun of the points
+    turned: tuple[str, ...] = ()  # a line about longitudes that were shifted to the convention of the layers
 
     def only(self, species: str) -> Ledger:
         """Return the counts of one species."""
@@ -135,20 +138,20 @@ class Ledger:
         return {key: sum(count[key] for count in self.counts.values()) for key in columns}
 
     def describe(self, species: str) -> str:
-        """Return in words where the dropped records of a species went; empty if none was dropped."""
+        """Return the numbers of dropped records of a species with reasons; empty if none was dropped."""
         count = self.counts[species]
         return ", ".join(f"{count[key]:,} {words}" for key, words in _WORDS.items() if count[key])
 
-    def notices(self, what: str = "records") -> list[str]:
-        """Return what is to be said of all records together: longitudes that were turned, suspicious coordinates."""
-        return [text.format(what) for text in self.turned] + self.suspicions(what)
+    def notices(self, noun: str = "records") -> list[str]:
+        """Return lines about all records together: shifted longitudes, suspicious coordinates."""
+        return [text.format(noun) for text in self.turned] + self.suspicions(noun)
 
-    def suspicions(self, what: str = "records") -> list[str]:
-        """Return a line about suspicious coordinates; none if there are none, or they were not looked for."""
-        return [text.format(what) for text in self.suspicious]
+    def suspicions(self, noun: str = "records") -> list[str]:
+        """Return a line about suspicious coordinates; none without any, or if they were not computed."""
+        return [text.format(noun) for text in self.suspicious]
 
     def check(self, species: str) -> None:
-        """Raise DataError, saying where the records went, if a species has none left."""
+        """Raise DataError, with the reasons, if a species has no record left."""
         count = self.counts[species]
         if count["kept"]:
             return
@@ -171,22 +174,22 @@ def locate(
     study_area: StudyArea | None = None,
     suspicion: Suspicion | None = None,
 ) -> Located:
-    """Find the cell of every record, and drop those that have none, or one outside the study area; reads no raster.
+    """Find the cell of every record, and drop records without a cell or outside the study area; no raster is read.
 
-    Longitudes are brought to the convention of the layers, such as 0 … 360°. With `suspicion` records with suspicious
-    coordinates are flagged, and those that it names are dropped.
+    Longitudes are shifted to the convention of the layers, such as 0 … 360°. With `suspicion`, records with suspicious
+    coordinates are flagged, and dropped if it names their flag.
     """
-    given, y = reproject(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
-    x = stack.turned(given)
+    longitude, y = reproject(occurrences.x, occurrences.y, occurrences.crs, stack.crs)
+    x = stack.turned(longitude)
     rows, cols = stack.rowcol(x, y)
     inside = rows >= 0
-    turned = inside & (x != given)
-    x = np.where(turned, x, given)
+    turned = inside & (x != longitude)
+    x = np.where(turned, x, longitude)
     flags, plane = np.zeros(len(x), dtype=np.uint8), stack.is_plane
     degrees = CRS.from_user_input(occurrences.crs).is_geographic and not plane
     if suspicion is not None and not plane:
         flags = flag_coordinates(occurrences, names=suspicion.names, degrees=degrees and stack.crs is not None)
-    # The first reason that applies counts, so the last to be written is the first in rank.
+    # Reasons in increasing priority: later ones replace earlier ones.
     reason = np.where(inside, KEPT, OUTSIDE).astype(np.int8)
     if study_area is not None:
         reason[inside] = np.where(study_area.contains(stack, rows[inside], cols[inside]), KEPT, OUTSIDE_AREA)
@@ -199,7 +202,7 @@ def locate(
         flags[swapped] |= BITS["swapped"]
     if degrees and stack.crs is not None:
         reason[impossible(occurrences.x, occurrences.y)] = IMPOSSIBLE
-    if not plane:  # where (0, 0) is a place as any other
+    if not plane:  # (0, 0) is a valid point of a plane
         reason[(occurrences.x == 0) & (occurrences.y == 0)] = ZERO
     reason[~(np.isfinite(occurrences.x) & np.isfinite(occurrences.y))] = NO_COORDINATES
     record = np.flatnonzero(reason == KEPT)
@@ -209,7 +212,7 @@ def locate(
 
 
 def _swapped(occurrences: Occurrences, grid: Grid, placed: np.ndarray) -> np.ndarray:
-    """Return which records, in degrees, are outside, but would be inside if longitude and latitude were swapped."""
+    """Return a mask of records outside that would be inside with longitude and latitude swapped."""
     x, y = occurrences.x, occurrences.y
     suspect = ~placed & (np.abs(x) <= 90) & (np.abs(y) <= 90)
     east, north = reproject(y[suspect], x[suspect], occurrences.crs, grid.crs)
@@ -230,12 +233,12 @@ def finish_cleaning(
 ) -> tuple[dict[str, CleanPoints], Ledger]:
     """Drop records on nodata (or move them) and duplicates, thin, and divide the rest by species.
 
-    `values` are the layers at ``located.cells``, (M, V), NaN for nodata. With `snap` a record on nodata moves to the
-    nearest cell with data in all layers, at most this many cells away (between centres; the northernmost, then the
-    westernmost of equally near ones). Of duplicates that with the least uncertain coordinates stays, then the first.
-    Records where `effort`, called with rows and columns, is not above 0 are dropped. With `partial`, records that have
-    data in one layer at least are kept, with NaN. Species with no presence left are
-    not among the points, and ``ledger.check(species)`` raises the error for these.
+    `values` are the layers at ``located.cells``, (M, V), NaN for nodata. With `snap`, a record on nodata moves to the
+    nearest cell with data in all layers, at most this many cells away (between centres; ties: the northernmost, then
+    the westernmost). Of duplicates, the one with the least uncertain coordinates is kept, then the first. Records are
+    dropped unless `effort`, called with rows and columns, is positive. With `partial`, records with data in at least
+    one layer are kept, with NaN. Species without presences are not among the points, and ``ledger.check(species)``
+    raises their error.
     """
     if not snap >= 0:
         raise OptionError(f"occurrences.snap={snap}: expected a number of cells, 0 or more")
@@ -251,7 +254,7 @@ def finish_cleaning(
         dropped |= {"sea"} if snap <= SEA_CELLS else set()  # on nodata, and not moved
     rows, cols, values, moved = _snap(located, values, snap, sea)
     empty = np.isnan(values).all(axis=1) if partial else np.isnan(values).any(axis=1)
-    usable_cells = {IN_SEA: ~sea, NODATA: ~empty, NO_EFFORT: _looked_at(effort, rows, cols)}
+    usable_cells = {IN_SEA: ~sea, NODATA: ~empty, NO_EFFORT: _has_effort(effort, rows, cols)}
     for why, good in usable_cells.items():
         usable = good[cell]
         reason[record[~usable]] = why
@@ -273,30 +276,30 @@ def finish_cleaning(
             points[name] = thin(points[name], stack, thinning, None if uncertainty is None else uncertainty[i])
             reason[np.setdiff1d(i, points[name].index)] = THINNED
     snapped = located.record[moved[located.cell]]
-    # Of a record that is dropped for another reason it does not matter that it has equal coordinates too.
+    # For records that are dropped for another reason, optional flags are not counted.
     lost = ~np.isin(reason, (KEPT, *_DROPPED.values(), DUPLICATE, THINNED))
     return points, Ledger(
         counts=_count(located.occurrences, code, names, reason, snapped),
         degrees=_may_be_degrees(located.occurrences),
         fate=_fate(located.occurrences, reason, snapped, flags),
         flags=flags if located.suspicion is not None else None,
-        suspicious=tuple(tell_suspicious(np.where(lost, flags & _CERTAIN, flags), dropped, "{}")),
-        turned=tuple(located.tell_turned("{}")),
+        suspicious=tuple(describe_suspicious(np.where(lost, flags & _CERTAIN, flags), dropped, "{}")),
+        turned=tuple(located.describe_turned("{}")),
     )
 
 
 def _by_species(code: np.ndarray, record: np.ndarray, cell: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the records of each species that has some, and their cells."""
+    """Yield the records of each species with any, and their cells."""
     order = np.argsort(code[record], kind="stable")
     for members in np.split(order, np.flatnonzero(np.diff(code[record][order])) + 1):
         if len(members):
             yield record[members], cell[members]
 
 
-def _looked_at(
+def _has_effort(
     effort: Callable[[np.ndarray, np.ndarray], np.ndarray] | None, rows: np.ndarray, cols: np.ndarray
 ) -> np.ndarray:
-    """Return which cells have sampling effort."""
+    """Return a mask of cells with sampling effort."""
     if effort is None or not len(rows):
         return np.ones(len(rows), dtype=bool)
     with np.errstate(invalid="ignore"):
@@ -304,13 +307,13 @@ def _looked_at(
 
 
 def thin(points: CleanPoints, stack: Stack, thinning: Thinning, uncertainty: np.ndarray | None = None) -> CleanPoints:
-    """Leave out presences of a species that lie close to others: first in the environment, then in space."""
+    """Thin the presences of a species, first in the environment, then in space."""
     thinning.check(stack.names)
     if thinning.bins:
         names = thinning.variables or without_place(stack.names)
-        at = [stack.names.index(name) for name in names]
+        columns = [stack.names.index(name) for name in names]
         classes = np.array([name in stack.categorical for name in names])
-        keep = thin_by_bins(points.values[:, at], thinning.bins, categorical=classes, uncertainty=uncertainty)
+        keep = thin_by_bins(points.values[:, columns], thinning.bins, categorical=classes, uncertainty=uncertainty)
         points, uncertainty = points.take(keep), None if uncertainty is None else uncertainty[keep]
     if thinning.distance:
         lon, lat = to_lonlat(points.x, points.y, stack, "thinning by distance")
@@ -329,7 +332,7 @@ def clean(
     study_area: StudyArea | None = None,
     suspicion: Suspicion | None = None,
 ) -> tuple[dict[str, CleanPoints], Ledger]:
-    """Clean the records of all species against a stack, in one call; at least one species must have a record left."""
+    """Clean the records of all species with a stack, in one call; raise if no species has a record left."""
     located = locate(occurrences, stack, study_area=study_area, suspicion=suspicion)
     values = stack.sample(*located.cells)
     points, ledger = finish_cleaning(located, values, snap=snap, remove_duplicates=remove_duplicates)
@@ -339,8 +342,8 @@ def clean(
 
 
 def _snap(located: Located, values: np.ndarray, snap: float, lost: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Return rows, columns and values of the cells after moving those without data, and which were moved; those that
-    are `lost` are not."""
+    """Move cells without data, except `lost` ones; return rows, columns and values of all cells, and a mask of moved
+    ones."""
     rows, cols, values = located.rows.copy(), located.cols.copy(), values.copy()
     moved = np.zeros(len(rows), dtype=bool)
     bad = np.flatnonzero(np.isnan(values).any(axis=1) & ~lost)
@@ -364,14 +367,14 @@ def _snap(located: Located, values: np.ndarray, snap: float, lost: np.ndarray) -
 def _count(
     occurrences: Occurrences, code: np.ndarray, names: np.ndarray, reason: np.ndarray, snapped: np.ndarray
 ) -> dict[str, dict[str, int]]:
-    """Count records by species and by outcome; those that were left out on reading are among them."""
+    """Count records by species and outcome, including rows that were dropped on reading."""
     width = len(REASONS)
     table = np.bincount(code * width + reason, minlength=len(names) * width).reshape(-1, width)
     moved = np.bincount(code[snapped], minlength=len(names))
-    left = occurrences.left_out.groupby(["species", "kind"]).size().to_dict()
+    dropped = occurrences.left_out.groupby(["species", "kind"]).size().to_dict()
     counts = {}
     for name, line, moves in zip(names, table, moved):
-        before = {kind: int(left.get((name, kind), 0)) for kind in (UNREADABLE, FILTERED)}
+        before = {kind: int(dropped.get((name, kind), 0)) for kind in (UNREADABLE, FILTERED)}
         after = {REASONS[k]: int(line[k]) for k in range(1, width)}
         read = int(line.sum()) + sum(before.values())
         counts[str(name)] = {"read": read, **before, **after, "snapped": int(moves), "kept": int(line[KEPT])}
@@ -379,8 +382,8 @@ def _count(
 
 
 def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray, flags: np.ndarray) -> pd.DataFrame:
-    """Return a line for every row of the file, in its order: what tells it apart, its fate, and why; and what
-    is suspicious about its coordinates."""
+    """Return the record log: a line per row of the file, in its order, with identifier, outcome, reason and flags of
+    suspicious coordinates."""
     code = reason.astype(np.int64)
     code[snapped[reason[snapped] == KEPT]] = len(REASONS)
     words = ["", *(_WORDS[key] for key in REASONS[1:]), MOVED]
@@ -389,7 +392,7 @@ def _fate(occurrences: Occurrences, reason: np.ndarray, snapped: np.ndarray, fla
 
 
 def _may_be_degrees(occurrences: Occurrences) -> bool:
-    """Whether the coordinates can be what their CRS says: not so if most are degrees beyond a full turn."""
+    """Whether the coordinates can be degrees, if their CRS is geographic: not if most exceed a full turn."""
     x = occurrences.x[np.isfinite(occurrences.x)]
     geographic = CRS.from_user_input(occurrences.crs).is_geographic
     return not (geographic and len(x) and np.median(np.abs(x)) > 360)

@@ -1,4 +1,4 @@
-"""The columns of a file: which is the species, which are the coordinates, which is presence or absence."""
+"""Recognize the columns of a file: species, coordinates, presence or absence."""
 
 import re
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from sdm.data.records.textfile import column_key, is_number
 from sdm.errors import ColumnError, UnknownColumnError, name_list
 
-# Names of columns, without case, spaces and punctuation; the first that a file has wins.
+# Names of columns, without case, spaces and punctuation; the first one in a file is used.
 COORDINATES = (
     *(("decimallongitude", "decimallatitude"), ("longitude", "latitude"), ("ddlong", "ddlat"), ("ddlon", "ddlat")),
     *(("long", "lat"), ("lon", "lat"), ("lng", "lat"), ("longdd", "latdd"), ("londd", "latdd")),
@@ -22,7 +22,7 @@ SPECIES = (
     *("binomial", "canonicalname", "speciesid", "spid", "speciescode", "spname", "sp"),
     *("verbatimscientificname", "name"),
 )
-ABSENT = ("0", "0.0", "absent", "absence", "no", "false")  # words of such a column, in any case: it was not there
+ABSENT = ("0", "0.0", "absent", "absence", "no", "false")  # values of absence in such a column, in any case
 PRESENCE = ("presence", "presenceabsence", "presabs", "pa", "pb", "occ", "occurrence")
 UNCERTAINTY = (
     *("coordinateuncertaintyinmeters", "coordinateuncertaintyinmetres", "coordinateuncertainty", "uncertaintyinmeters"),
@@ -36,11 +36,11 @@ DATE = re.compile(r"\d{4}-\d{1,2}|\d{1,4}[./]\d{1,2}[./]\d{1,4}")
 
 
 def find_columns(
-    header: list[str], sample: list[list[str]], wanted: tuple[str | None, str | None, str | None], source: str
+    header: list[str], sample: list[list[str]], named: tuple[str | None, str | None, str | None], source: str
 ) -> tuple[str | None, str, str]:
-    """Return the columns of species (None: there is none), x and y."""
+    """Return the columns of species (None without one), x and y."""
     pair = coordinate_pair(header)
-    x, y = (pair[k] if name is None else named_column(name, header, source) for k, name in enumerate(wanted[1:]))
+    x, y = (pair[k] if name is None else named_column(name, header, source) for k, name in enumerate(named[1:]))
     by_position = len(header) == 3 and all(len(row) == 3 and is_number(row[1]) and is_number(row[2]) for row in sample)
     if (x is None or y is None) and by_position:
         x, y = header[1:]
@@ -50,16 +50,16 @@ def find_columns(
             f"easting, and decimalLatitude, latitude, lat, y or northing; it has {', '.join(header)}. Name them with "
             "--x-column and --y-column"
         )
-    return species_column(header, sample, wanted[0], source, (x, y)), x, y
+    return species_column(header, sample, named[0], source, (x, y)), x, y
 
 
 def species_column(
-    header: list[str], sample: list[list[str]], wanted: str | None, source: str, taken: tuple[str, ...] = ()
+    header: list[str], sample: list[list[str]], named: str | None, source: str, taken: tuple[str, ...] = ()
 ) -> str | None:
-    """Return the column of species: named, known, or else the first that holds words."""
-    known = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
-    if known:
-        return known
+    """Return the column of species: the named one, one with a usual name, or the first that contains words."""
+    column = first_of(header, SPECIES) if named is None else named_column(named, header, source)
+    if column:
+        return column
     for k, name in enumerate(header):
         words = [row[k].strip() for row in sample if k < len(row) and row[k].strip()]
         if name in taken or NOT_SPECIES.search(column_key(name)) or not words:
@@ -70,22 +70,22 @@ def species_column(
 
 
 def first_of(header: list[str], names: Sequence[str]) -> str | None:
-    """Return the column that has the first of these names that occurs."""
-    known = {column_key(name): name for name in reversed(header)}
-    return next((known[name] for name in names if name in known), None)
+    """Return the column with the first of these names that occurs."""
+    by_key = {column_key(name): name for name in reversed(header)}
+    return next((by_key[name] for name in names if name in by_key), None)
 
 
 def coordinate_pair(header: list[str]) -> tuple[str | None, str | None]:
-    """Return the columns of x and y: of one pair if possible."""
-    known = {column_key(name): name for name in reversed(header)}
+    """Return the columns of x and y, from one pair if possible."""
+    by_key = {column_key(name): name for name in reversed(header)}
     for x, y in COORDINATES:
-        if x in known and y in known:
-            return known[x], known[y]
+        if x in by_key and y in by_key:
+            return by_key[x], by_key[y]
     return first_of(header, [x for x, _ in COORDINATES]), first_of(header, [y for _, y in COORDINATES])
 
 
 def named_column(name: str, header: list[str], source: str) -> str:
-    """Return the column that the user named."""
+    """Return a column by the name that the user typed."""
     column = name if name in header else first_of(header, [column_key(name)])
     if column is None:
         raise UnknownColumnError(f"file '{source}' has no column '{name}': its columns are {name_list(header)}")
@@ -93,5 +93,5 @@ def named_column(name: str, header: list[str], source: str) -> str:
 
 
 def row_count(count: int) -> str:
-    """Return how many rows, in words."""
+    """Return a number of rows in words."""
     return "1 row" if count == 1 else f"{count:,} rows"

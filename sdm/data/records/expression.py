@@ -1,12 +1,12 @@
-"""A small language of conditions on the columns of a table: ``year >= 1970 and basisOfRecord != 'FOSSIL_SPECIMEN'``.
+"""Evaluate conditions on the columns of a table: ``year >= 1970 and basisOfRecord != 'FOSSIL_SPECIMEN'``.
 
-A condition compares a column with a number, with text in quotation marks or with another column; it asks whether a
-value is one of several (``in ('a', 'b')``), looks like a pattern (``like 'Rio*'``), or is there at all (``is missing``,
-``is not missing``). Conditions are joined by ``and``, ``or``, ``not`` and brackets. A column whose name is not a plain
-word stands between backquotes: ```locality name` == 'x'``. Nothing else can be written, and nothing is executed.
+A condition compares a column with a number, with text in quotation marks or with another column. Other conditions are a
+list of values (``in ('a', 'b')``), a pattern (``like 'Rio*'``), and missing values (``is missing``, ``is not
+missing``). Conditions are joined by ``and``, ``or``, ``not`` and brackets. A column name that is not a plain word has
+backquotes: ```locality name` == 'x'``. Nothing else is accepted, and nothing is executed.
 
-A row without a value satisfies no comparison, nor the opposite of one: ``not (depth > 10)`` does not hold where the
-depth is not known.
+A row with a missing value satisfies neither a comparison nor its negation: ``not (depth > 10)`` is false if the depth
+is missing.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq, "=": operator.eq, "!=": operator.ne, "<>": operator.ne,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
-_TRUTH = {"true": 1.0, "false": 0.0}  # as a file of text has them, which are read as True and False
+_TRUTH = {"true": 1.0, "false": 0.0}  # in text files; columns of them are read as True and False
 _WORDS = frozenset({"and", "or", "not", "in", "is", "like", "missing"})
 
 
 @dataclass(frozen=True)
 class _Truth:
-    """Where a condition holds, and where its opposite does; neither where a value is missing."""
+    """Masks of rows that satisfy a condition and its negation; neither if a value is missing."""
 
     yes: np.ndarray
     no: np.ndarray
@@ -62,14 +62,14 @@ Value = str | float
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was read, and the columns that it names."""
+    """A parsed condition, with the columns that it names."""
 
     text: str
     columns: tuple[str, ...]
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read a condition; raise OptionError, showing the place, if it is none.
+        """Parse a condition; raise OptionError with the position of a syntax error.
 
         Examples
         --------
@@ -88,59 +88,62 @@ class Condition:
         return cls(text, tuple(dict.fromkeys(names)))
 
     def columns_of(self, header: list[str], source: str) -> list[str]:
-        """Return the columns of a file that the condition names; raise OptionError if one is not there."""
+        """Return the columns of a file in the condition; raise OptionError if one is missing."""
         return [_column_of(name, header, source) for name in self.columns]
 
     def holds(self, table: pd.DataFrame, source: str) -> tuple[np.ndarray, np.ndarray]:
-        """Return which rows of a table satisfy the condition, and which have no value that would decide it."""
+        """Return masks of the rows that satisfy the condition, and of rows with missing values that leave it
+        undecided."""
         header = [str(name) for name in table.columns]
         truth = _Evaluation(self.text, lambda name: table[_column_of(name, header, source)]).result()
         return truth.yes, ~(truth.yes | truth.no)
 
 
 class _Evaluation:
-    """Reads a condition from left to right, and evaluates each part on the columns that it names; each method reads one
-    kind of part."""
+    """Recursive-descent parser that evaluates each part on its columns; each method parses one kind of part."""
 
     def __init__(self, text: str, column: Callable[[str], pd.Series]) -> None:
         self.text, self.column = text, column
-        self.tokens, self.at, self.depth = list(self._split()), 0, 0
+        self.tokens, self.position, self.depth = list(self._split()), 0, 0
 
     def _split(self) -> Iterator[tuple[str, str, int]]:
-        at = 0
-        while self.text[at:].strip():
-            match = _TOKEN.match(self.text, at)
+        start = 0
+        while self.text[start:].strip():
+            match = _TOKEN.match(self.text, start)
             if match is None:
-                start = at + len(self.text[at:]) - len(self.text[at:].lstrip())
-                self._refuse("expected a column, a number, or text in single quotation marks", start)
+                first = start + len(self.text[start:]) - len(self.text[start:].lstrip())
+                self._refuse("expected a column, a number, or text in single quotation marks", first)
             kind = str(match.lastgroup)
             value = match.group(kind)
             if kind == "word" and value.lower() in _WORDS:
                 kind, value = "sign", value.lower()
             value = value.replace("''", "'") if kind == "text" else value
             yield ("text" if kind == "quoted" else kind), value, match.start(kind)
-            at = match.end()
+            start = match.end()
 
-    def _refuse(self, expected: str, at: int | None = None) -> NoReturn:
-        if at is None:
-            at = self.tokens[self.at][2] if self.at < len(self.tokens) else len(self.text)
-        place = f"at '{self.text[at : at + 20]}'" if at < len(self.text) else "at its end"
+    def _refuse(self, expected: str, start: int | None = None) -> NoReturn:
+        if start is None:
+            start = self._next()[2]
+        place = f"at '{self.text[start : start + 20]}'" if start < len(self.text) else "at its end"
         example = "year >= 1970 and basisOfRecord == 'HUMAN_OBSERVATION'"
         raise OptionError(
             f'condition "{self.text[:200]}" cannot be read {place}: {expected}; write it as in "{example}"'
         )
 
     def _take(self, *signs: str) -> str | None:
-        """Step over a sign if it is one of these, and return it."""
-        if self.at < len(self.tokens) and self.tokens[self.at][0] == "sign" and self.tokens[self.at][1] in signs:
-            self.at += 1
-            return self.tokens[self.at - 1][1]
-        return None
+        """Consume a sign if it is one of these, and return it."""
+        kind, value, _ = self._next()
+        taken = kind == "sign" and value in signs
+        self.position += taken
+        return value if taken else None
+
+    def _next(self) -> tuple[str, str, int]:
+        return self.tokens[self.position] if self.position < len(self.tokens) else ("", "", len(self.text))
 
     def result(self) -> _Truth:
-        """Read everything."""
+        """Parse the complete condition."""
         truth = self._either()
-        if self.at < len(self.tokens):
+        if self.position < len(self.tokens):
             self._refuse("expected 'and', 'or' or the end")
         return truth
 
@@ -191,7 +194,7 @@ class _Evaluation:
         return _compared(left, right, compare)
 
     def _containment(self, left: pd.Series | Value) -> _Truth:
-        """Read what follows `in` or `like`."""
+        """Parse the part after `in` or `like`."""
         word = self._take("in", "like")
         if word is None or not isinstance(left, pd.Series):
             self._refuse("expected a comparison such as ==, !=, <, >=, in, like or 'is missing'")
@@ -211,16 +214,16 @@ class _Evaluation:
         return values
 
     def _literal(self, text_only: bool = False) -> Value:
-        kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
+        kind, value, _ = self._next()
         if kind == "text" or (kind == "number" and not text_only):
-            self.at += 1
+            self.position += 1
             return value if kind == "text" else float(value)
         self._refuse("expected text in single quotation marks" if text_only else "expected a number or 'text'")
 
     def _side(self) -> pd.Series | Value:
-        kind, value, _ = self.tokens[self.at] if self.at < len(self.tokens) else ("", "", 0)
+        kind, value, _ = self._next()
         if kind in ("word", "column"):
-            self.at += 1
+            self.position += 1
             return self.column(value)
         if kind not in ("number", "text"):
             self._refuse("expected a column, a number, or text in single quotation marks")
@@ -228,7 +231,7 @@ class _Evaluation:
 
 
 def _column_of(name: str, header: list[str], source: str) -> str:
-    """Return the column that a condition names."""
+    """Return a column that a condition names."""
     try:
         return named_column(name, header, source)
     except OptionError as error:
@@ -236,24 +239,25 @@ def _column_of(name: str, header: list[str], source: str) -> str:
 
 
 def _compared(left: pd.Series | Value, right: pd.Series | Value, compare: Callable[[Any, Any], Any]) -> _Truth:
-    """Compare two sides: as numbers if one is a number or all are, else as text; true and false are 1 and 0."""
+    """Compare two sides: as numbers if one is a number or a column of numbers, otherwise as text; true is 1, false
+    0."""
     sides = [_as_truth(left, right), _as_truth(right, left)]
     if any(
         isinstance(side, float) or (isinstance(side, pd.Series) and pd.api.types.is_numeric_dtype(side))
         for side in sides
     ):
         one, two = (_as_numbers(side) for side in sides)
-        known = ~(np.isnan(one) | np.isnan(two))
+        present = ~(np.isnan(one) | np.isnan(two))
     else:
         one, two = (_as_words(side) for side in sides)
-        known = np.not_equal(one, "") & np.not_equal(two, "")
+        present = np.not_equal(one, "") & np.not_equal(two, "")
     n = next(len(side) for side in sides if isinstance(side, pd.Series))
-    yes, known = np.broadcast_to(compare(one, two), (n,)), np.broadcast_to(known, (n,))
-    return _Truth(yes & known, ~yes & known)
+    yes, present = np.broadcast_to(compare(one, two), (n,)), np.broadcast_to(present, (n,))
+    return _Truth(yes & present, ~yes & present)
 
 
 def _as_truth(side: pd.Series | Value, other: pd.Series | Value) -> pd.Series | Value:
-    """Return a side; 1 or 0 if it is the word true or false, and the other is a column of these."""
+    """Return a side; 1 or 0 for the word true or false compared with a column of truth values."""
     if isinstance(side, str) and side.strip().lower() in _TRUTH and isinstance(other, pd.Series):
         kinds = {type(value) for value in pd.unique(other.dropna()).tolist()}
         return _TRUTH[side.strip().lower()] if kinds == {bool} else side
@@ -261,15 +265,15 @@ def _as_truth(side: pd.Series | Value, other: pd.Series | Value) -> pd.Series | 
 
 
 def _missing(column: pd.Series | Value, absent: bool) -> _Truth:
-    gone = _as_words(column) == ""
-    return _Truth(gone, ~gone) if absent else _Truth(~gone, gone)
+    missing = _as_words(column) == ""
+    return _Truth(missing, ~missing) if absent else _Truth(~missing, missing)
 
 
 def _any_of(column: pd.Series, values: list[Value]) -> _Truth:
     truths = [_compared(column, value, operator.eq) for value in values]
     yes = np.logical_or.reduce([truth.yes for truth in truths])
-    known = np.asarray(_as_words(column) != "")
-    return _Truth(yes & known, ~yes & known)
+    present = np.asarray(_as_words(column) != "")
+    return _Truth(yes & present, ~yes & present)
 
 
 def _like(column: pd.Series, pattern: re.Pattern[str]) -> _Truth:
@@ -280,13 +284,15 @@ def _like(column: pd.Series, pattern: re.Pattern[str]) -> _Truth:
 
 
 def _as_numbers(side: pd.Series | Value) -> np.ndarray:
-    """Return a side as numbers, NaN where it is none."""
+    """Return a side as numbers, NaN if it is not a number."""
     return loose_numbers(side if isinstance(side, pd.Series) else pd.Series([side]))
 
 
 def _as_words(side: pd.Series | Value) -> np.ndarray:
-    """Return a side as text, empty where there is nothing; whole numbers have no decimal point. Rows of one text share
-    it: an array of the width of the longest would not fit in memory."""
+    """Return a side as text, empty if missing; whole numbers have no decimal point.
+
+    Rows of one text share it: an array with the width of the longest would not fit in memory.
+    """
     if not isinstance(side, pd.Series):
         return np.array([f"{side:g}" if isinstance(side, float) else str(side)], dtype=object)
     code, names = pd.factorize(side)

@@ -1,4 +1,4 @@
-"""Filters of records: how certain their coordinates are, when and how they were made, and what is wrong with them."""
+"""Filters of records by coordinate uncertainty, date, basis, issues and conditions."""
 
 from __future__ import annotations
 
@@ -16,55 +16,54 @@ from sdm.data.records.frames import pd
 from sdm.data.records.textfile import column_key, loose_numbers
 from sdm.errors import UnknownColumnError, UnknownNameError, name_list
 
-DEGREE_METRES = 111_320.0  # of latitude: what a coordinate precision of one degree leaves open
-# What GBIF itself counts as a problem of the place of a record ("has geospatial issues").
+DEGREE_METRES = 111_320.0  # per degree of latitude
+# GBIF's own list of geospatial issues.
 GEOSPATIAL = ("ZERO_COORDINATE", "COORDINATE_INVALID", "COORDINATE_OUT_OF_RANGE", "COUNTRY_COORDINATE_MISMATCH")
 GEOSPATIAL_WORD = "geospatial"
-NEVER = ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN")  # kinds of record that say nothing of where a species lives now
+NEVER = ("FOSSIL_SPECIMEN", "LIVING_SPECIMEN")  # basis of record without information on where a species lives now
 _YEAR = re.compile(r"\s*(\d{4})?\s*(?:(-|–|\.\.|:)\s*(\d{4})?)?\s*")
 _LENGTH = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(m|km)\s*", re.IGNORECASE)
 
 
 class Drop(NamedTuple):
-    """Rows to leave out: ``12 rows {reason} left out ({count} {more})``."""
+    """Rows to drop: ``12 rows {reason} dropped ({count} {more})``."""
 
     reason: str
     which: np.ndarray
-    asked: bool = True  # by the user, who is told of it even if no row is left out
-    more: str = ""  # what is said of the number of `unknown` rows
+    requested: bool = True  # by the user; then a note is written even if no row is dropped
+    more: str = ""  # text after the number of `unknown` rows
     unknown: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class RecordFilters:
-    """Which records to use, by what the file says of them; without any, all but fossils and captive specimens."""
+    """Filters by the columns of a file; by default only fossils and captive specimens are dropped."""
 
-    max_uncertainty: float | None = None  # metres; records of unknown uncertainty stay
-    years: tuple[int | None, int | None] | None = None  # first and last; records without a year go
+    max_uncertainty: float | None = None  # metres; records of unknown uncertainty are kept
+    years: tuple[int | None, int | None] | None = None  # first and last; records without a year are dropped
     basis: tuple[str, ...] = ()  # kinds of record (basisOfRecord) to keep
-    exclude_issues: tuple[str, ...] = ()  # GBIF's words for what is wrong with a record; "geospatial" for a set of them
+    exclude_issues: tuple[str, ...] = ()  # names of GBIF issues; "geospatial" for a set of them
     where: str | None = None  # a condition on any columns
     uncertainty_column: str | None = None
-    keep_absences: bool = False  # records with occurrenceStatus=ABSENT, which say something where absences count
+    keep_absences: bool = False  # records with occurrenceStatus=ABSENT, for models with absences
 
     @cached_property
     def condition(self) -> Condition | None:
-        """The condition on columns, read."""
+        """The parsed condition on columns."""
         return None if self.where is None else Condition.parse(self.where)
 
     def columns(self, header: list[str], source: str) -> list[str]:
-        """Return names of columns that are needed, where a file has more than are read; raise OptionError if the
-        condition names one that it does not have."""
-        wanted = self.condition.columns_of(header, source) if self.condition else []
-        wanted += ["issue", "issues", "hasGeospatialIssues"] if self.exclude_issues else []
-        return [*wanted, "year", "eventDate"] if self.years else wanted
+        """Return the names of columns that the filters need; raise OptionError if the condition names a missing one."""
+        needed = self.condition.columns_of(header, source) if self.condition else []
+        needed += ["issue", "issues", "hasGeospatialIssues"] if self.exclude_issues else []
+        return [*needed, "year", "eventDate"] if self.years else needed
 
     def drops(self, table: pd.DataFrame, source: str) -> Iterator[Drop]:
         """Yield the rows of a table to leave out, by filter."""
         header = [str(name) for name in table.columns]
         status = None if self.keep_absences else first_of(header, ("occurrencestatus",))
         if status is not None:
-            yield Drop(f"with {status}=ABSENT", _one_of(table[status], ("ABSENT",)), asked=False)
+            yield Drop(f"with {status}=ABSENT", _one_of(table[status], ("ABSENT",)), requested=False)
         yield from self._basis(table, header, source)
         if self.max_uncertainty is not None:
             yield from self._uncertain(table, header, source, self.max_uncertainty)
@@ -82,26 +81,26 @@ class RecordFilters:
         if not self.basis:
             if name is not None:
                 for word in NEVER:
-                    yield Drop(f"with {name}={word}", _one_of(table[name], (word,)), asked=False)
+                    yield Drop(f"with {name}={word}", _one_of(table[name], (word,)), requested=False)
             return
         if name is None:
             raise UnknownColumnError(_no_column(source, "basisOfRecord", "--basis", header))
-        kept = _one_of(table[name], self.basis)
-        if not kept.any():
-            there = name_list([str(value) for value in pd.unique(table[name].dropna())])
+        matching = _one_of(table[name], self.basis)
+        if not matching.any():
+            values = name_list([str(value) for value in pd.unique(table[name].dropna())])
             raise UnknownNameError(
-                f"no row of '{source}' has {name} {' or '.join(self.basis)}, only {there or 'blanks'}"
+                f"no row of '{source}' has {name} {' or '.join(self.basis)}, only {values or 'blanks'}"
             )
-        yield Drop(f"with another {name} than {' or '.join(self.basis)}", ~kept)
+        yield Drop(f"with another {name} than {' or '.join(self.basis)}", ~matching)
 
     def _uncertain(self, table: pd.DataFrame, header: list[str], source: str, most: float) -> Iterator[Drop]:
         metres = uncertainty_metres(table, self.uncertainty_column, source)
         if metres is None:
-            wanted = "coordinateUncertaintyInMeters or coordinatePrecision"
-            raise UnknownColumnError(_no_column(source, wanted, "--max-uncertainty", header))
-        kept = "of unknown uncertainty are kept"
+            columns = "coordinateUncertaintyInMeters or coordinatePrecision"
+            raise UnknownColumnError(_no_column(source, columns, "--max-uncertainty", header))
+        more = "of unknown uncertainty are kept"
         with np.errstate(invalid="ignore"):
-            yield Drop(f"less certain than {length_text(most)}", metres > most, more=kept, unknown=np.isnan(metres))
+            yield Drop(f"less certain than {length_text(most)}", metres > most, more=more, unknown=np.isnan(metres))
 
     def _years(
         self, table: pd.DataFrame, header: list[str], source: str, first: int | None, last: int | None
@@ -109,7 +108,7 @@ class RecordFilters:
         year = _year_of(table, header)
         if year is None:
             raise UnknownColumnError(_no_column(source, "year or eventDate", "--years", header))
-        yield Drop("without a year", np.isnan(year), asked=False)
+        yield Drop("without a year", np.isnan(year), requested=False)
         with np.errstate(invalid="ignore"):
             out = (year < (-np.inf if first is None else first)) | (year > (np.inf if last is None else last))
         yield Drop(f"not from {'' if first is None else first}–{'' if last is None else last}", out)
@@ -124,18 +123,20 @@ class RecordFilters:
             yield Drop(f"with {flag}=true", _one_of(table[flag], ("TRUE", "1")))
         if name is None:
             return
-        wanted = [word for word in words if word != GEOSPATIAL_WORD.upper()] + list(GEOSPATIAL if broad else ())
+        issues = [word for word in words if word != GEOSPATIAL_WORD.upper()] + list(GEOSPATIAL if broad else ())
         code, texts = pd.factorize(table[name])
         parts = [set(re.split(r"[;,|\s]+", str(text).upper())) for text in texts]
-        for word in dict.fromkeys(wanted):
+        for word in dict.fromkeys(issues):
             has = np.array([*(word in part for part in parts), False], dtype=bool)[code]
             yield Drop(f"with the issue {word}", has)
 
 
 def uncertainty_metres(table: pd.DataFrame, column: str | None, source: str) -> np.ndarray | None:
-    """Return how far each record may be from its coordinates, in metres; NaN where that is not known; None if no column
-    says it. It is in the named column, or else in one such as ``coordinateUncertaintyInMeters``, and where that is
-    empty, what a ``coordinatePrecision`` in degrees leaves open. Zero and less are no distances: "not known"."""
+    """Return the coordinate uncertainty of each record in metres, NaN if unknown; None without a column of it.
+
+    It is in the named column, or in a column such as ``coordinateUncertaintyInMeters``. If that is empty, it is
+    computed from ``coordinatePrecision`` in degrees. Values of zero and below are unknown.
+    """
     header = [str(name) for name in table.columns]
     name = first_of(header, UNCERTAINTY) if column is None else named_column(column, header, source)
     precision = first_of(header, ("coordinateprecision",)) if column is None else None
@@ -171,7 +172,7 @@ def read_length(text: str) -> float:
 
 
 def length_text(metres: float) -> str:
-    """Return a length in words."""
+    """Return a length as text."""
     return f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
 
 
@@ -181,14 +182,14 @@ def _above_zero(column: pd.Series) -> np.ndarray:
 
 
 def _one_of(column: pd.Series, words: Sequence[str]) -> np.ndarray:
-    """Return which rows hold one of these words, whatever their case, spaces and underscores."""
+    """Return a mask of rows with one of these words, ignoring case, spaces and underscores."""
     keys = {column_key(word) for word in words}
     code, texts = pd.factorize(column)
     return np.array([*(column_key(str(text)) in keys for text in texts), False], dtype=bool)[code]
 
 
 def _year_of(table: pd.DataFrame, header: list[str]) -> np.ndarray | None:
-    """Return the year of each record: from a column of years, or where that is empty from the start of its date."""
+    """Return the year of each record: from a column of years, or if that is empty, from the start of its date."""
     name, date = first_of(header, ("year",)), first_of(header, ("eventdate", "date", "observationdate", "observedon"))
     if name is None and date is None:
         return None
@@ -196,10 +197,10 @@ def _year_of(table: pd.DataFrame, header: list[str]) -> np.ndarray | None:
     if date is not None and np.isnan(year).any():
         unknown = np.isnan(year)
         code, texts = pd.factorize(table[date][unknown])
-        found = [re.search(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)", str(text)) for text in texts]
-        year[unknown] = np.array([*(float(match[1]) if match else np.nan for match in found), np.nan])[code]
+        matches = [re.search(r"(?<!\d)(1[5-9]\d\d|20\d\d)(?!\d)", str(text)) for text in texts]
+        year[unknown] = np.array([*(float(match[1]) if match else np.nan for match in matches), np.nan])[code]
     return year
 
 
-def _no_column(source: str, wanted: str, option: str, header: list[str]) -> str:
-    return f"file '{source}' has no column {wanted}, which {option} needs: it has {name_list(header)}"
+def _no_column(source: str, column: str, option: str, header: list[str]) -> str:
+    return f"file '{source}' has no column {column}, which {option} needs: it has {name_list(header)}"

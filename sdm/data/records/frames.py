@@ -1,5 +1,7 @@
-"""pandas, loaded when it is first used: a command that reads no table, such as one that maps a model, does not wait for
-it. Modules that work with tables import `pd` from here, and put off their annotations (`from __future__`)."""
+"""Import pandas at its first use: a command without tables, such as a map of a model, does not need it.
+
+Modules with tables import `pd` from here, and postpone annotations (`from __future__`).
+"""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -28,7 +30,7 @@ __all__ = ["pd", "take_rows"]
 
 
 def take_rows(table: TableT, which: Any, names: Iterable[str]) -> TableT:
-    """Return a dataclass of columns with some rows, by index or by booleans, of those that are named; None stays."""
+    """Return some rows, by index or by booleans, of the columns in `names` of a dataclass; None stays."""
     taken: dict[str, Any] = {}
     for name in names:
         column = getattr(table, name)

@@ -1,4 +1,4 @@
-"""Records of where species were found, read from tables and vector files."""
+"""Read occurrence records from tables and vector files."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from sdm.data.vectors import VECTOR, read_vector, split_layer
 from sdm.errors import BadValueError, ConflictError, FileFormatError, MissingFileError, NoRecordsError
 from sdm.storage.reading import refuse_special
 
-# Of the fifty columns of a GBIF download, those of use here; two million rows of all would not fit in memory. Beside
-# them are read those that the user names.
+# Columns of a GBIF download to read, in addition to those that the user names: two million rows of all fifty columns
+# would not fit in memory.
 GBIF = frozenset({"gbifid", "coordinateuncertaintyinmeters", "coordinateprecision"})
-GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # that hold few different words
+GBIF_WORDS = frozenset({"basisofrecord", "occurrencestatus", "issue"})  # columns with few distinct words
 _DROPPED = re.compile(r"[1-9][\d,]* rows? .*dropped")
 
 
@@ -32,26 +32,26 @@ class Occurrences:
     """The n records of one or more species."""
 
     species: np.ndarray
-    x: np.ndarray  # in `crs`, NaN where a record has none
+    x: np.ndarray  # in `crs`, NaN without coordinates
     y: np.ndarray
-    crs: str = WGS84  # anything that rasterio and pyproj understand
+    crs: str = WGS84  # any form that rasterio and pyproj accept
     row: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     extra: pd.DataFrame = field(default_factory=lambda: pd.DataFrame())  # the other columns
     source: str = ""
     notes: tuple[str, ...] = ()
-    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # rows, and why
+    left_out: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(LEFT_OUT)))  # dropped rows
 
     def __len__(self) -> int:
         return len(self.x)
 
     @property
     def species_names(self) -> list[str]:
-        """The different species, in order of appearance."""
+        """The species in order of appearance."""
         return [str(name) for name in pd.unique(self.species)]
 
     @property
     def absent(self) -> np.ndarray:
-        """Which records are absences, by a column such as ``presence`` with 1 and 0."""
+        """Mask of absences, by a column such as ``presence`` with 1 and 0."""
         name = first_of([str(column) for column in self.extra.columns], PRESENCE)
         if name is None:
             return np.zeros(len(self), dtype=bool)
@@ -59,7 +59,7 @@ class Occurrences:
 
     @property
     def notes_beside(self) -> list[str]:
-        """What there is to say of a file beside that of the records: its layer if it has several, and rows left out."""
+        """Notes on a file that is read in addition to the records: its layer if it has several, and dropped rows."""
         name = Path(self.source).name
         return [
             note if note.startswith("layer '") else f"{name}: {note}"
@@ -68,8 +68,8 @@ class Occurrences:
         ]
 
     def uncertainty(self, column: str | None = None) -> np.ndarray | None:
-        """Return how far each record may be from its coordinates, in metres, as `uncertainty_metres` finds it."""
-        if column not in self._metres:  # asked for by every species of a batch
+        """Return the coordinate uncertainty of each record in metres, as computed by `uncertainty_metres`."""
+        if column not in self._metres:  # used for every species of a batch
             self._metres[column] = uncertainty_metres(self.extra, column, Path(self.source).name)
         return self._metres[column]
 
@@ -78,7 +78,7 @@ class Occurrences:
         return {}
 
     def numbers(self, column: str) -> np.ndarray:
-        """Return the numbers in one of the other columns, NaN where there is none."""
+        """Return the numbers in one of the other columns, NaN if missing."""
         name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
         if name not in self._numbers:
             self._numbers[name] = numbers(self.extra[name], self.row, Path(self.source).name)
@@ -89,7 +89,7 @@ class Occurrences:
         return {}
 
     def labels(self, column: str) -> np.ndarray:
-        """Return one of the other columns as text; every record must have some."""
+        """Return one of the other columns as text; raise if a record has none."""
         name = named_column(column, [str(name) for name in self.extra.columns], Path(self.source).name)
         text = as_text(self.extra[name])
         if missing := int(np.count_nonzero(text == "")):
@@ -101,7 +101,7 @@ class Occurrences:
         return text
 
     def lines(self) -> pd.DataFrame:
-        """Return what tells each record apart: its row in the file, identifier, species and coordinates."""
+        """Return row in the file, identifier, species and coordinates of each record."""
         row = self.row if len(self.row) else np.arange(len(self)) + 1
         species = pd.Categorical(self.species)
         return pd.DataFrame(dict(zip(LEFT_OUT, (row, identifiers(self.extra, len(self)), species, self.x, self.y))))
@@ -111,11 +111,11 @@ class Occurrences:
         if not (count := int(np.count_nonzero(drop))):
             return self
         table = self.lines().loc[drop].assign(kind=FILTERED, reason=reason)
-        left = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
-        return replace(self.take(~drop), left_out=left, notes=(*self.notes, f"{row_count(count)} {reason} dropped"))
+        left_out = table if self.left_out.empty else pd.concat([self.left_out, table], ignore_index=True)
+        return replace(self.take(~drop), left_out=left_out, notes=(*self.notes, f"{row_count(count)} {reason} dropped"))
 
     def take(self, which: np.ndarray) -> Occurrences:
-        """Return some of the records, by index or by a boolean array."""
+        """Return some records, by index or by a boolean array."""
         row, extra = (self.row[which] if len(self.row) else self.row), self.extra
         extra = extra.iloc[np.arange(len(self))[which]].reset_index(drop=True) if len(extra) else extra
         return replace(self, species=self.species[which], x=self.x[which], y=self.y[which], row=row, extra=extra)
@@ -123,7 +123,7 @@ class Occurrences:
 
 @dataclass(frozen=True)
 class _Reading:
-    """The columns and rows of a file that become records."""
+    """Columns and rows of a file to read as records."""
 
     named: tuple[str | None, str | None, str | None]  # species, x, y
     columns: Sequence[str]
@@ -151,20 +151,20 @@ def read_occurrences(
         Text with any of ``, ; tab |`` between columns (also zipped, as GBIF sends it), GeoPackage, GeoJSON,
         Shapefile, (Geo)Parquet or FlatGeobuf.
     crs
-        Of the coordinates; unless given, what the file says, else WGS 84.
+        Coordinate system; by default the one in the file, otherwise WGS 84.
     named
-        The columns of species, x and y, where they are not found by themselves.
+        The columns of species, x and y, if they are not recognized.
     layer
-        Of a vector file with several; ``file.gpkg:layer`` as `path` says it too.
+        Layer of a vector file with several; `path` may also be ``file.gpkg:layer``.
     columns
-        Other columns to read; of most files all are read anyway.
+        Other columns to read; in most files all are read.
     numeric
-        Those of them that must hold numbers: rows where they do not cannot be read.
+        Columns that must contain numbers: rows without a number are unreadable.
     rules
-        Which rows take part: filters, and how many may be unreadable.
+        Rules for the rows: filters, and the largest share of unreadable rows.
     noun
-        What the names in the column of species are, for messages; None where records have no name, and all get that of
-        the file.
+        Noun of the names in the column of species, for messages; None for records without names, which all get the
+        name of the file.
     """
     path, layer = split_layer(path, layer)
     check_file(path)
@@ -182,15 +182,15 @@ def read_occurrences(
 
 
 def as_text(column: pd.Series) -> np.ndarray:
-    """Return a column as text, whole numbers without a decimal point; empty where there is nothing."""
+    """Return a column as text, whole numbers without a decimal point; empty if missing."""
     if pd.api.types.is_numeric_dtype(column):
-        whole = [int(value) if not pd.isna(value) and value == int(value) else value for value in column.tolist()]
-        return np.array(["" if pd.isna(value) else str(value) for value in whole], dtype=str)
+        values = [int(value) if not pd.isna(value) and value == int(value) else value for value in column.tolist()]
+        return np.array(["" if pd.isna(value) else str(value) for value in values], dtype=str)
     return np.array(["" if pd.isna(value) else str(value).strip() for value in column], dtype=str)
 
 
 def check_file(path: Path) -> None:
-    """Raise DataError unless there is something to read."""
+    """Raise DataError if a file is missing, empty or a folder."""
     if not path.exists():
         raise MissingFileError(f"file '{path}' does not exist: check the path")
     if path.is_dir():
@@ -201,7 +201,7 @@ def check_file(path: Path) -> None:
 
 
 def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
-    """Make records of a text table."""
+    """Read the records of a text table."""
     species, x, y = find_columns(text.header, text.sample, reading.named, text.path.name)
     species = species if reading.noun else None
     rules = reading.rules
@@ -217,7 +217,7 @@ def _read_text(text: TextTable, reading: _Reading) -> Occurrences:
 
 
 def _from(species: str | None, noun: str | None) -> list[str]:
-    """Say where the names of species come from; nothing where there are none."""
+    """Return the origin of the names of species as text; nothing without names."""
     if noun is None:
         return []
     return [f"{noun} from the file name" if species is None else f"{noun} from '{species}'"]
@@ -232,7 +232,7 @@ def _sifted(
     reading: _Reading,
     coordinates: Sequence[str] = (),
 ) -> Occurrences:
-    """Make records of the rows that can be read and pass the filters; `coordinates` are the columns of x and y."""
+    """Return the records of readable rows that pass the filters; `coordinates` are the columns of x and y."""
     header, noun, (x, y) = [str(name) for name in rows.frame.columns], reading.noun, xy
     for name in reading.numeric:
         rows.numbers(named_column(name, header, path.name))
@@ -240,7 +240,7 @@ def _sifted(
     keep = rows.sift()
     if species_column is not None:
         rows.leave_out(species == "", f"without a {'species name' if noun == 'species' else noun}")
-        rows.tell_gone(species, noun)
+        rows.note_lost(species, noun)
     records = Occurrences(
         species=species,
         x=x,
@@ -255,7 +255,7 @@ def _sifted(
 
 
 def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrences:
-    """Make records of the points of a vector file; several points of a feature are several records."""
+    """Read the points of a vector file; several points of a feature are several records."""
     frame, notes = read_vector(path, layer, kind="point")
     if not hasattr(frame, "geometry"):  # Parquet without geometry
         sample = [[str(v) for v in line] for line in frame.head(SAMPLE_ROWS).to_numpy()]
@@ -285,7 +285,7 @@ def _read_vector(path: Path, layer: str | None, reading: _Reading) -> Occurrence
 
 
 def species_of_rows(frame: pd.DataFrame, column: str | None, stem: str) -> np.ndarray:
-    """Return the species of each row; empty where there is none."""
+    """Return the species of each row; empty if missing."""
     if column is None:
         return np.full(len(frame), stem, dtype=object)
     code, names = pd.factorize(frame[column])

@@ -1,4 +1,4 @@
-"""Samples with data (SWD): tables of records that carry the values of the variables."""
+"""Samples with data (SWD): tables of records with the values of the variables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sdm.data.nodata import NodataCodes, NodataGiven
+from sdm.data.nodata import NodataCodes, NodataValues
 from sdm.data.place import PLACE, is_place, refuse_place_names, without_place
 from sdm.data.records.columns import PRESENCE, SPECIES, coordinate_pair, first_of, named_column, species_column
 from sdm.data.records.frames import pd, take_rows
@@ -22,10 +22,10 @@ from sdm.errors import ColumnError, NoRecordsError, VariableError
 
 @dataclass(frozen=True)
 class Swd:
-    """Samples with data: n records that carry the values of the variables."""
+    """Samples with data: n records with the values of the variables."""
 
     species: np.ndarray  # names; `background` for background
-    x: np.ndarray  # NaN where there are no coordinates
+    x: np.ndarray  # NaN without coordinates
     y: np.ndarray
     table: pd.DataFrame  # (n, V) the variables: numbers, or text for categorical ones
     categorical: tuple[str, ...]
@@ -33,25 +33,25 @@ class Swd:
     notes: tuple[str, ...]
     weight: np.ndarray | None
     effort: np.ndarray | None
-    fold: np.ndarray | None  # labels as text, empty where there is none
-    text: pd.DataFrame  # other columns that were named
+    fold: np.ndarray | None  # labels as text, empty without a label
+    text: pd.DataFrame  # other named columns
     row: np.ndarray
     identifier: np.ndarray
-    left_out: pd.DataFrame  # rows, and why
+    left_out: pd.DataFrame  # dropped rows with reasons
 
     def take(self, which: np.ndarray) -> Swd:
-        """Return some of the rows, by index or by booleans."""
+        """Return some rows, by index or by booleans."""
         names = ("species", "x", "y", "table", "weight", "effort", "fold", "text", "row", "identifier")
         return take_rows(self, which, names)
 
     @property
     def is_background(self) -> np.ndarray:
-        """Which rows are background."""
+        """Mask of background rows."""
         return np.asarray(self.species == "background")
 
     @property
     def species_names(self) -> list[str]:
-        """The different species, in order of appearance, without background."""
+        """The species in order of appearance, without background."""
         return [str(name) for name in pd.unique(self.species) if name != "background"]
 
     def with_place(self) -> Swd:
@@ -66,32 +66,34 @@ class Swd:
         return replace(self, table=self.table.assign(**dict(zip(PLACE, (self.x, self.y)))))
 
     def fate(self) -> pd.DataFrame:
-        """Return a line for every row of the file, in its order: what tells it apart, its fate, and why."""
+        """Return the record log: a line per row of the file, in its order, with identifier, outcome and reason."""
         text = self.table.select_dtypes(exclude="number")
-        whole = self.table.notna().all(axis=1).to_numpy() & (text != "").all(axis=1).to_numpy()
-        why = np.where(whole, 0, 1)
+        complete = self.table.notna().all(axis=1).to_numpy() & (text != "").all(axis=1).to_numpy()
+        why = np.where(complete, 0, 1)
         if self.effort is not None:
-            why[whole & ~(self.effort > 0)] = 2
+            why[complete & ~(self.effort > 0)] = 2
         lines = pd.DataFrame(dict(zip(LEFT_OUT, (self.row, self.identifier, self.species, self.x, self.y))))
         reasons = ("", "without a value for every variable", "where the sampling effort is zero or missing")
         return with_left_out(with_fate(lines, why, reasons), self.left_out)
 
     def sites(self) -> Swd:
-        """Return one row of each place where any species was found: the background of a target group. Rows are of one
-        place if their coordinates are the same, or, where a table has none, all their variables."""
+        """Return one row per place with any species: the background of a target group.
+
+        Rows belong to one place if their coordinates are equal, or in a table without coordinates, all variables.
+        """
         records = np.flatnonzero(~self.is_background)
         if not len(records):
             raise NoRecordsError(f"table '{Path(self.source).name}' contains no records of species for a target group")
-        at = pd.DataFrame({"x": self.x, "y": self.y})
-        at = at if np.isfinite(at.to_numpy()[records]).all() else self.table
-        first = records[~at.iloc[records].duplicated().to_numpy()]
+        place = pd.DataFrame({"x": self.x, "y": self.y})
+        place = place if np.isfinite(place.to_numpy()[records]).all() else self.table
+        first = records[~place.iloc[records].duplicated().to_numpy()]
         name = np.full(len(first), "background", dtype=object)
         return replace(self.take(first), species=name, weight=None, fold=None)
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """The columns of a table of samples that hold something other than variables, by their names in the file."""
+    """Columns of a table of samples other than variables, by their names in the file."""
 
     weight: str | None = None
     effort: str | None = None
@@ -107,17 +109,17 @@ def read_swd(
     roles: ColumnRoles | None = None,
     rules: RowRules | None = None,
     choice: NamedVariables | None = None,
-    nodata: NodataGiven = None,
+    nodata: NodataValues = None,
     like: Collection[str] = (),
 ) -> Swd:
     """Read a table of samples with data.
 
-    A row is background if its species is called ``background``, or if a column such as ``presence`` or ``occ`` says 0.
-    Coordinates are optional. All other columns that hold numbers are variables, unless `variables` names them; columns
-    with one of the `roles` are none, nor are those that `choice` leaves out, and those that only number the rows
-    (unless `choice` names them in full, or they are variables of another table, `like`). `categorical` columns hold
-    classes, as numbers or text. Variables of place that `variables` name are the coordinates, unless there are columns
-    of these names. `nodata` are values that are missing values (`sdm.data.nodata`), and `rules` select the rows.
+    A row is background if its species is ``background``, or if a column such as ``presence`` or ``occ`` is 0.
+    Coordinates are optional. All other columns of numbers are variables, unless `variables` names them. Columns with
+    one of the `roles`, columns that `choice` excludes, and row numbers are not variables; row numbers are if `choice`
+    names them in full, or if they are variables of another table, `like`. `categorical` columns contain classes, as
+    numbers or text. Variables of place in `variables` are the coordinates, unless there are columns with these names.
+    `nodata` are missing values (`sdm.data.nodata`), and `rules` select the rows.
     """
     check_file(Path(path))
     text, roles = TextTable(Path(path)), roles or ColumnRoles()
@@ -129,7 +131,7 @@ def read_swd(
     used = {*columns, *by_role.values(), *roles.text}
     rest = [name for name in rows.frame.columns if name not in used]
     placed = variables is not None and any(is_place(name) and name not in rest for name in variables)
-    if placed:  # they are the coordinates
+    if placed:  # variables of place are the coordinates
         variables = without_place(variables or ())
     if absent := [name for name in [*(variables or ()), *categorical] if name not in rest]:
         raise VariableError(f"table '{text.path.name}' has no variable '{absent[0]}', only {', '.join(rest)}")
@@ -139,7 +141,7 @@ def read_swd(
     weight, effort = (rows.numbers(by_role[role]) if role in by_role else None for role in ("weight", "effort"))
     table, notes = _variables(rows, names, categorical, named=variables is not None)
     keep = rows.sift()
-    if columns[0] is not None and not roles.text and not len(like):  # a table of background needs no species
+    if columns[0] is not None and not roles.text and not len(like):  # a table of background may have no species
         rows.leave_out(species == "", "without a species name")
     swd = Swd(
         species, x, y, table, tuple(name for name in names if name in categorical), str(path),
@@ -158,7 +160,7 @@ def read_swd(
 
 
 def _record_columns(text: TextTable, roles: ColumnRoles, categorical: Sequence[str]) -> list[str | None]:
-    """Return the columns of species, x, y, and presence or absence; None where the table has no such column."""
+    """Return the columns of species, x, y, and presence or absence; None without such a column."""
     presence = first_of(text.header, PRESENCE)
     if presence in roles.text:  # presence and absence are the classes
         presence = None
@@ -169,7 +171,7 @@ def _record_columns(text: TextTable, roles: ColumnRoles, categorical: Sequence[s
 
 
 def _records(rows: FileRows, columns: Sequence[str | None], default: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the species, x and y of every row, NaN where the table has no coordinates."""
+    """Return the species, x and y of every row, NaN without coordinates."""
     species = species_of_rows(rows.frame, columns[0], default)
     missing = np.full(len(rows.frame), np.nan)
     x, y, presence = (missing.copy() if name is None else rows.numbers(name) for name in columns[1:])
@@ -186,20 +188,20 @@ def _choose(
     like: Collection[str],
     categorical: Sequence[str],
 ) -> tuple[list[str], list[str]]:
-    """Return the variables among some columns where none are named, and a note for each that only numbers the rows."""
+    """Return the variables among columns if none are named, and a note for each column of row numbers."""
     choice = choice or NamedVariables()
     shared = [name for name in names if name in like]
-    chosen = shared or choice.of(list(names), "column", rows.source)  # those of the other table were chosen there
-    asked = {*like, *categorical, *choice.variables}
+    chosen = shared or choice.of(list(names), "column", rows.source)  # they were selected with the other table
+    explicit = {*like, *categorical, *choice.variables}
     places = len(np.unique(np.column_stack(xy), axis=0)) if np.isfinite(xy[0]).all() else None
-    idle = [name for name in chosen if name not in asked and numbers_rows(name, rows.frame[name], places)]
+    idle = [name for name in chosen if name not in explicit and numbers_rows(name, rows.frame[name], places)]
     return [name for name in chosen if name not in idle], [not_a_variable(name) for name in idle]
 
 
 def _variables(
     rows: FileRows, names: Sequence[str], categorical: Sequence[str], *, named: bool
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table of variables, and notes on columns without numbers; those that were `named` must have some."""
+    """Return the table of variables, and notes on columns without numbers; `named` columns must contain numbers."""
     table, notes = dict[str, np.ndarray](), list[str]()
     for name in names:
         values = rows.frame[name]

@@ -1,7 +1,7 @@
-"""Coordinates that are probably not where the species was found: flags for every record.
+"""Flags of records with probably wrong coordinates.
 
-A flag is a bit of the number that a record gets, so that one array says everything. Coordinates are compared with what
-chance gives: records of few decimals lie on whole degrees, or have equal coordinates, now and then without any mistake.
+A flag is a bit of a number per record, so that one array has all flags. Coordinates are compared with chance: records
+with few decimals may have whole degrees or equal coordinates without an error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FLAGS = {
     "sea": "on nodata and far from any cell with data (in the sea?)",
 }
 BITS = {name: 1 << k for k, name in enumerate(FLAGS)}
-ALWAYS = ("zero", "impossible", "swapped")  # such records cannot be used, whatever the options say
-SEA_CELLS = 3  # a record on nodata is in the sea if no cell so near has data; otherwise it lies beside the coast
-_STEPS = (1, 2, 4, 10, 24, 60, 100, 200)  # coordinates come in degrees, tenths, minutes, or as centres of cells
-_COMMON = 600  # steps of a lattice that all of these are part of
-_FINE = 1000.0  # the steps per degree of all other coordinates
+ALWAYS = ("zero", "impossible", "swapped")  # such records are always dropped
+SEA_CELLS = 3  # a record on nodata is in the sea if no cell within this distance has data; otherwise it is at the coast
+_STEPS = (1, 2, 4, 10, 24, 60, 100, 200)  # usual steps per degree: degrees, tenths, minutes, centres of cells
+_COMMON = 600  # steps of a lattice that contains all others
+_FINE = 1000.0  # steps per degree of all other coordinates
 _MANY_SPECIES = 10
 _SHARE_OF_SPECIES = 0.2
 _TIMES_USUAL = 5
@@ -40,14 +40,14 @@ _TIMES_USUAL = 5
 
 @dataclass(frozen=True)
 class Suspicion:
-    """What to do about suspicious coordinates."""
+    """Treatment of suspicious coordinates."""
 
-    drop: frozenset[str] = frozenset()  # flags whose records are left out
-    names: bool = True  # whether names tell species apart, so that a point of many species can be told
+    drop: frozenset[str] = frozenset()  # flags of records to drop
+    names: bool = True  # if names are species, so that a point of many species can be recognized
 
     @classmethod
     def of(cls, words: Sequence[str], *, names: bool = True) -> Suspicion:
-        """Read what the user wrote: names of flags, or ``all``."""
+        """Read the option: names of flags, or ``all``."""
         for word in words:
             if word not in (*FLAGS, "all"):
                 raise OptionError(f"occurrences.drop_suspicious={word!r}: expected 'all' or some of {', '.join(FLAGS)}")
@@ -55,49 +55,49 @@ class Suspicion:
 
 
 def flag_coordinates(occurrences: Occurrences, *, names: bool = True, degrees: bool | None = None) -> np.ndarray:
-    """Return the flags of n records that their coordinates alone tell, (n,) of uint8; O(n log n).
+    """Return the flags of n records by their coordinates, (n,) of uint8; O(n log n).
 
-    ``equal``, ``whole`` and ``impossible`` need coordinates in `degrees` (None: if their CRS says so). A species'
-    records are ``equal`` or ``whole`` only if more of them are than its other records, by their number of decimals,
-    would give by chance. ``repeated`` is a point with at least ten species and a fifth of all, five times as many as
-    other points that several species share: at survey sites, where many species are found together everywhere, no
-    point stands out. It is not looked for if `names` are not of species.
+    ``equal``, ``whole`` and ``impossible`` require coordinates in `degrees` (None: by their CRS). Records of a species
+    are ``equal`` or ``whole`` only if there are more than expected by chance from the decimals of its other records.
+    ``repeated`` is a point with at least ten species, a fifth of all, and five times as many as other shared points: at
+    survey sites, where many species occur together everywhere, no point is exceptional. It is not used if `names` are
+    not species.
     """
     x, y = occurrences.x, occurrences.y
     flags = np.zeros(len(x), dtype=np.uint8)
-    known = np.isfinite(x) & np.isfinite(y)
+    finite = np.isfinite(x) & np.isfinite(y)
     flags[(x == 0) & (y == 0)] = BITS["zero"]
     code, labels = pd.factorize(occurrences.species)
     if CRS.from_user_input(occurrences.crs).is_geographic if degrees is None else degrees:
-        wrong = known & impossible(x, y)
+        wrong = finite & impossible(x, y)
         flags[wrong] = BITS["impossible"]
-        at = np.flatnonzero(known & ~wrong & (flags == 0))
-        steps = _steps(x[at], y[at])
-        flags[at[_more_than_chance(steps == 1, _whole_by_chance(steps), code[at], len(labels))]] |= BITS["whole"]
-        apart = np.abs(x[at] - y[at])
-        flags[at[_more_than_chance(apart == 0, _equal_by_chance(apart, steps), code[at], len(labels))]] |= BITS["equal"]
+        k = np.flatnonzero(finite & ~wrong & (flags == 0))
+        steps = _steps(x[k], y[k])
+        flags[k[_more_than_chance(steps == 1, _whole_by_chance(steps), code[k], len(labels))]] |= BITS["whole"]
+        apart = np.abs(x[k] - y[k])
+        flags[k[_more_than_chance(apart == 0, _equal_by_chance(apart, steps), code[k], len(labels))]] |= BITS["equal"]
     if names and len(labels) >= _MANY_SPECIES:
-        at = np.flatnonzero(known & (flags & (BITS["zero"] | BITS["impossible"]) == 0))
-        flags[at[_repeated(x[at], y[at], code[at], len(labels))]] |= BITS["repeated"]
+        k = np.flatnonzero(finite & (flags & (BITS["zero"] | BITS["impossible"]) == 0))
+        flags[k[_repeated(x[k], y[k], code[k], len(labels))]] |= BITS["repeated"]
     return flags
 
 
 def impossible(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return which degrees are no place on earth."""
+    """Return a mask of degrees outside the range of coordinates."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(y) > 90) | (np.abs(x) > 360))
 
 
 def _steps(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return for each record how many steps a degree has on the coarsest lattice that both its coordinates are on."""
-    # By the step within its degree, a bit for every lattice it is on:
+    """Return for each record the steps per degree of the coarsest lattice that contains both its coordinates."""
+    # Bits of the lattices that contain each step within a degree:
     place = np.arange(_COMMON)
     bits = sum(((place * step % _COMMON == 0) << k for k, step in enumerate(_STEPS)), np.zeros(_COMMON, dtype=np.int64))
     on = np.full(len(x), (1 << len(_STEPS)) - 1, dtype=np.uint8)
     for part in (x, y):
         fine = part * _COMMON
         step = np.rint(fine)
-        near = np.abs(fine - step) < 1e-4  # degrees of decimal fractions and of minutes are rounded
+        near = np.abs(fine - step) < 1e-4  # decimal fractions and minutes are rounded
         on &= np.where(near, bits.astype(np.uint8)[step.astype(np.int64) % _COMMON], np.uint8(0))
     lattice = [
         _FINE,
@@ -107,19 +107,19 @@ def _steps(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _whole_by_chance(steps: np.ndarray) -> np.ndarray:
-    """Return how many records at whole degrees each other record makes us expect: of k² places on a lattice of k steps
-    per degree one is whole, so there is one for every k² - 1 that are not."""
+    """Return the expected number of records at whole degrees per other record: on a lattice of k steps per degree, one
+    of k² places is whole, so one per k² - 1 others."""
     return np.where(steps > 1, 1 / np.maximum(steps**2 - 1, 1), 0.0)
 
 
 def _equal_by_chance(apart: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Return how many records of equal coordinates each record within 5° of them makes us expect: on a lattice of k
-    steps per degree one of 10 k that are so near."""
+    """Return the expected number of records with equal coordinates per record within 5° of equality: on a lattice of k
+    steps per degree, one of 10 k."""
     return np.where(apart <= 5, 0.1 / steps, 0.0)
 
 
 def _more_than_chance(odd: np.ndarray, by_chance: np.ndarray, code: np.ndarray, n: int) -> np.ndarray:
-    """Return the odd records of the species that have more of them than chance and three deviations of it explain."""
+    """Return the odd records of species that have more of them than chance and three standard deviations."""
     if not odd.any():
         return odd
     count, expected = np.bincount(code[odd], minlength=n), np.bincount(code, weights=by_chance, minlength=n)
@@ -127,12 +127,12 @@ def _more_than_chance(odd: np.ndarray, by_chance: np.ndarray, code: np.ndarray, 
 
 
 def _repeated(x: np.ndarray, y: np.ndarray, code: np.ndarray, n: int) -> np.ndarray:
-    """Return which records lie at a point of unusually many species."""
+    """Return a mask of records at points of exceptionally many species."""
     point = pd.DataFrame({"x": x, "y": y}).groupby(["x", "y"], sort=False).ngroup().to_numpy()
     count = np.bincount(point, minlength=1)
     least = max(_MANY_SPECIES, _SHARE_OF_SPECIES * n)
-    some = _species_at(point, code, n, count >= least)
-    if not (some >= least).any():  # as in most files
+    species_counts = _species_at(point, code, n, count >= least)
+    if not (species_counts >= least).any():  # in most files
         return np.zeros(len(x), dtype=bool)
     species = _species_at(point, code, n, count > 1)
     shared = np.sort(species[species > 1])
@@ -140,17 +140,17 @@ def _repeated(x: np.ndarray, y: np.ndarray, code: np.ndarray, n: int) -> np.ndar
     return np.asarray((species >= max(least, _TIMES_USUAL * usual))[point])
 
 
-def _species_at(point: np.ndarray, code: np.ndarray, n: int, wanted: np.ndarray) -> np.ndarray:
-    """Return the number of species at each of the wanted points, 0 at others."""
-    at = wanted[point]
-    return np.bincount(pd.unique(point[at] * n + code[at]) // n, minlength=len(wanted))
+def _species_at(point: np.ndarray, code: np.ndarray, n: int, selected: np.ndarray) -> np.ndarray:
+    """Return the number of species at selected points, 0 at others."""
+    mask = selected[point]
+    return np.bincount(pd.unique(point[mask] * n + code[mask]) // n, minlength=len(selected))
 
 
 def in_the_sea(stack: Stack, rows: np.ndarray, cols: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return which cells have no data, and none around them within `SEA_CELLS`; `values` are the layers at these cells.
+    """Return a mask of cells without data in a neighbourhood of `SEA_CELLS`; `values` are the layers at these cells.
 
-    One layer is read around them, that which is missing at most of them: others would say the same of most, and cells
-    where that one has data are not called sea.
+    Only the layer with the most missing cells is read around them. The others would rarely differ, and cells with data
+    in this layer are not sea.
     """
     sea = np.zeros(len(rows), dtype=bool)
     missing = np.isnan(values)
@@ -170,23 +170,23 @@ def in_the_sea(stack: Stack, rows: np.ndarray, cols: np.ndarray, values: np.ndar
 
 
 def flag_words(flags: np.ndarray) -> pd.Categorical:
-    """Return the flags of every record as text, names with a semicolon between; empty for most."""
+    """Return the flags of every record as text, separated by semicolons; empty for most."""
     words = [";".join(name for name, bit in BITS.items() if number & bit) for number in range(1 << len(BITS))]
     return pd.Categorical.from_codes(flags.astype(np.int64), pd.Index(words, dtype=object))
 
 
-def tell_suspicious(flags: np.ndarray, drop: Collection[str], what: str) -> list[str]:
-    """Return one line with the number of records per flag, which of them are dropped, and what to type; or none."""
+def describe_suspicious(flags: np.ndarray, drop: Collection[str], noun: str) -> list[str]:
+    """Return one line with the number of records per flag, the dropped flags, and the option to use; or none."""
     count = {name: int(np.count_nonzero(flags & bit)) for name, bit in BITS.items()}
-    found = [name for name in FLAGS if count[name]]
-    gone = [name for name in found if name in drop or name in ALWAYS]
-    kept = [name for name in found if name not in gone]
-    parts = [f"{_listed(gone, count)}, dropped"] if gone else []
-    if kept:
-        hint = f"--drop-suspicious {','.join(kept)}"
-        parts.append(f"{_listed(kept, count)}, not dropped: look at them, or use {hint}")
+    present = [name for name in FLAGS if count[name]]
+    dropped = [name for name in present if name in drop or name in ALWAYS]
+    remaining = [name for name in present if name not in dropped]
+    parts = [f"{_listed(dropped, count)}, dropped"] if dropped else []
+    if remaining:
+        hint = f"--drop-suspicious {','.join(remaining)}"
+        parts.append(f"{_listed(remaining, count)}, not dropped: look at them, or use {hint}")
     n = int(np.count_nonzero(flags))
-    return [f"{n:,} {what} with suspicious coordinates: {'; '.join(parts)}"] if parts else []
+    return [f"{n:,} {noun} with suspicious coordinates: {'; '.join(parts)}"] if parts else []
 
 
 def _listed(names: Sequence[str], count: dict[str, int]) -> str:

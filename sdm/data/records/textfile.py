@@ -1,4 +1,4 @@
-"""Text tables as people write them: any delimiter, decimal sign, encoding and style of quotes."""
+"""Read text tables with any delimiter, decimal sign, encoding and style of quotes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CHUNK_ROWS = 200_000
 
 
 class TextTable:
-    """A text table, and how it is written, as seen from its first rows."""
+    """A text table, with the format recognized from its first rows."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,7 +55,7 @@ class TextTable:
             self.notes.append(f"columns are separated by {name}" + (", with decimal comma" if comma else ""))
 
     def _zipped(self) -> str | None:
-        """Return the name of the table in a zip file such as GBIF sends; None if the file is not zipped."""
+        """Return the name of the table in a zip file, such as GBIF's; None if the file is not zipped."""
         names = in_zip(self.path, (".csv", ".tsv", ".txt"))
         main = [name for name in names if Path(name).name == "occurrence.txt"] or names
         if not main:
@@ -68,7 +68,7 @@ class TextTable:
 
     @contextmanager
     def _open(self) -> Iterator[IO[bytes]]:
-        """Give the table as a stream of bytes, unpacked on the way."""
+        """Yield the table as a stream of unpacked bytes."""
         if self.zipped is None:
             with self.path.open("rb") as file:
                 yield file
@@ -106,12 +106,12 @@ class TextTable:
             delimiter = " " if " " in text.split("\n", 1)[0].strip() else ","
             rows = _rows(text, delimiter)
         if delimiter == "\t" and "gbifid" in map(column_key, rows[0]):
-            # GBIF does not quote: a lone quotation mark is part of a place's name.
+            # GBIF does not quote: a single quotation mark is part of a name.
             return delimiter, csv.QUOTE_NONE, _rows(text, delimiter, csv.QUOTE_NONE)
         return delimiter, csv.QUOTE_MINIMAL, rows
 
     def _columns(self, rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-        """Return the names of the columns, and the first rows of data; sets how many lines to skip."""
+        """Return the names of the columns and the first rows of data; set the number of lines to skip."""
         names = [name.strip() for name in rows[0]]
         if len(names) == 3 and is_number(names[1]) and is_number(names[2]):
             self.notes.append("the file has no header: the columns are assumed to be species, x and y")
@@ -136,10 +136,11 @@ class TextTable:
         strict: bool = True,
         as_numbers: Collection[str] = (),
     ) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return the table, and the number of each of its rows in the file; columns `as_text` stay text, as categories;
-        of those `as_numbers` only what is no number does.
+        """Return the table, and the row number in the file of each row.
 
-        Rows with more fields than the header are refused, or, unless `strict`, left out and listed in `too_long`.
+        Columns `as_text` are text, as categories. In columns `as_numbers`, only values that are not numbers are text.
+
+        Rows with more fields than the header are refused, or, unless `strict`, dropped and listed in `too_long`.
         """
         kinds: Numbers = {name: str for name in as_text if name}
         options: Numbers = {
@@ -151,10 +152,10 @@ class TextTable:
             "decimal": self.decimal,
             "quoting": self.quoting,
             "na_values": ["\\N"],
-            "skip_blank_lines": False,  # so that row numbers are those of the file
+            "skip_blank_lines": False,  # so that row numbers are those in the file
             "index_col": False,
             "on_bad_lines": "warn",
-            "chunksize": CHUNK_ROWS,  # so that the text of one chunk at a time is in memory
+            "chunksize": CHUNK_ROWS,  # only one chunk is in memory as text
         }
         for encoding in dict.fromkeys([self.encoding, "cp1252", "latin-1"]):
             try:
@@ -184,9 +185,9 @@ class TextTable:
         return (frame, row) if full.all() else (frame[full].reset_index(drop=True), row[full])
 
     def _refuse_swallowed(self, frame: pd.DataFrame, row: np.ndarray) -> None:
-        """Raise DataError if a cell holds whole rows of the table: what one lone quotation mark opens, the next closes.
+        """Raise DataError if a cell contains complete rows, because two single quotation marks enclose them.
 
-        Lines of a remark are told from rows by the columns of numbers.
+        Columns of numbers distinguish rows from lines of a remark.
         """
         width = len(self.header)
         wide = [cells for cells in self.sample if len(cells) == width]
@@ -206,15 +207,15 @@ class TextTable:
                     )
 
     def _unclosed(self, row: int, until: str) -> str:
-        """Say that a quotation mark swallows rows."""
+        """Return the message about a quotation mark that encloses rows."""
         return (
             f"file '{self.path.name}', row {row}: text begins with a quotation mark that is not closed until {until}, "
             "so that the rows between would be lost; remove the mark, or close it"
         )
 
     def texts(self) -> Iterator[tuple[int, list[str]]]:
-        """Yield the rows of data as they are written, each with its number in the file; after `read`, which finds the
-        encoding."""
+        """Yield the rows of data as written, each with its row number; `read` must have recognized the encoding
+        before."""
         with self._open() as file, io.TextIOWrapper(file, encoding=self.encoding, newline="") as stream:
             for _ in range(self.skip):
                 stream.readline()
@@ -224,15 +225,15 @@ class TextTable:
     def _read_chunks(
         self, encoding: str, kinds: Numbers, options: Numbers, as_numbers: Collection[str]
     ) -> pd.DataFrame:
-        """Read a table in parts and put them together; a column that is numbers in one and text in another is text."""
+        """Read a table in chunks and join them; a column with numbers in one chunk and text in another is text."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", pd.errors.ParserWarning)
             with self._open() as stream, pd.read_csv(stream, encoding=encoding, dtype=kinds, **options) as reader:
                 texts = [part.astype({name: "category" for name in kinds if name in part}) for part in reader]
                 parts = [{str(name): column for name, column in part.items()} for part in texts]  # taken one by one
                 del texts
-        said = " ".join(str(warning.message) for warning in caught)
-        self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", said)]
+        messages = " ".join(str(warning.message) for warning in caught)
+        self.too_long = [int(number) for number in re.findall(r"Skipping line (\d+)", messages)]
         columns: dict[Any, Any] = {}
         for name in list(parts[0]):
             pieces = [part.pop(name) for part in parts]
@@ -256,7 +257,7 @@ def _rows(text: str, delimiter: str, quoting: Any = csv.QUOTE_MINIMAL) -> list[l
 
 
 def in_zip(path: Path, suffixes: tuple[str, ...]) -> list[str]:
-    """Return the files with such suffixes in a zip file; none if it is not one."""
+    """Return the files with such suffixes in a zip file; none if it is not a zip file."""
     if path.suffix.lower() != ".zip" or not zipfile.is_zipfile(path):
         return []
     try:
@@ -267,17 +268,17 @@ def in_zip(path: Path, suffixes: tuple[str, ...]) -> list[str]:
 
 
 def column_key(name: str) -> str:
-    """Return a column's name without case, spaces and punctuation, by which columns are compared."""
+    """Return a column's name without case, spaces and punctuation, for comparison."""
     return re.sub(r"[\W_]", "", name).lower()
 
 
 def is_number(word: str) -> bool:
-    """Whether a word is a number, with point or comma."""
+    """Whether a word is a number, with decimal point or comma."""
     return bool(re.fullmatch(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*", word))
 
 
 def to_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return a column as float64, NaN where it is empty or no number, and the places of the latter."""
+    """Return a column as float64, NaN if empty or not a number, and the indices of the latter."""
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan), np.zeros(0, dtype=np.int64)
     number = pd.to_numeric(_objects(column), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan).copy()
@@ -292,13 +293,15 @@ def to_numbers(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _objects(column: pd.Series) -> pd.Series:
-    """Return a column of categories as what they stand for, and others as they are."""
+    """Return the values of a categorical column; other columns are unchanged."""
     return column.astype(object) if str(column.dtype) == "category" else column
 
 
 def loose_numbers(column: pd.Series) -> np.ndarray:
-    """Return a column as float64, NaN where it is empty or no number. A comma may be decimal, as in 12,5; in 1,500 it
-    may also divide thousands, so that is no number."""
+    """Return a column as float64, NaN if empty or not a number.
+
+    A comma may be decimal, as in 12,5; 1,500 is not a number, since its comma may separate thousands.
+    """
     if pd.api.types.is_numeric_dtype(column):
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     code, values = pd.factorize(column)
@@ -311,7 +314,7 @@ def loose_numbers(column: pd.Series) -> np.ndarray:
 
 
 def numbers(column: pd.Series, row: np.ndarray, source: str) -> np.ndarray:
-    """Return a column as float64, NaN where it is empty; raise DataError at the first word."""
+    """Return a column as float64, NaN if empty; raise DataError at the first value that is not a number."""
     number, bad = to_numbers(column)
     if len(bad):
         raise BadValueError(

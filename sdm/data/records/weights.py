@@ -1,4 +1,4 @@
-"""Weights of records: how much each counts in the sample."""
+"""Weights of records in the sample."""
 
 import numpy as np
 
@@ -8,15 +8,17 @@ from sdm.data.records.clean import CleanPoints
 from sdm.data.records.occurrences import Occurrences
 from sdm.errors import BadValueError, UnknownColumnError
 
-UNCERTAINTY = "uncertainty"  # the word that asks for weights from the uncertainty of coordinates, in place of a column
+UNCERTAINTY = "uncertainty"  # selects weights from the uncertainty of coordinates, instead of a column
 
 
 def record_weights(
     occurrences: Occurrences, points: CleanPoints, stack: Stack, by: str, uncertainty_column: str | None = None
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the weight of each presence, and messages to the user. `by` is a column of weights, 0 or more; or
-    ``"uncertainty"``: the share of the disc within which a record lies that its cell covers, at most 1. Where
-    uncertainty is not known, the weight is the median of the others."""
+    """Return the weight of each presence, and messages to the user.
+
+    `by` is a column of weights, 0 or more; or ``"uncertainty"``: the ratio, at most 1, of the area of the cell to the
+    disc of uncertainty around the record. If the uncertainty is unknown, the weight is the median of the others.
+    """
     if by != UNCERTAINTY:
         weight = occurrences.numbers(by)[points.index]
         check_weights(weight, f"{points.species}: column '{by}'")
@@ -43,8 +45,8 @@ def record_weights(
 def uncertain_beyond_cell(
     occurrences: Occurrences, points: CleanPoints, stack: Stack, uncertainty_column: str | None = None
 ) -> str | None:
-    """Return a warning if presences are less certain than the size of a cell, so that their values may be those of
-    another place; None if none is, or it is not known."""
+    """Return a warning if the uncertainty of presences exceeds the cell size, so that their values may belong to
+    another place; None otherwise, or if it is unknown."""
     metres = None if stack.crs is None else occurrences.uncertainty(uncertainty_column)
     if metres is None or not len(points):
         return None
@@ -55,16 +57,16 @@ def uncertain_beyond_cell(
         beyond = km > size
     if not beyond.any():
         return None
-    known = int(np.count_nonzero(np.isfinite(km)))
+    n_known = int(np.count_nonzero(np.isfinite(km)))
     return (
-        f"{np.count_nonzero(beyond):,} of {len(points):,} records ({known:,} of known uncertainty) are less certain "
+        f"{np.count_nonzero(beyond):,} of {len(points):,} records ({n_known:,} of known uncertainty) are less certain "
         f"than a cell is wide (about {np.median(size[beyond]):.3g} km, the least certain {np.nanmax(km):.4g} km). The "
         "layers may have other values at their true locations; --max-uncertainty excludes such records"
     )
 
 
 def check_weights(weight: np.ndarray, source: str) -> None:
-    """Raise DataError unless all are numbers of at least 0 with a finite sum, and one is more."""
+    """Raise DataError unless all weights are finite and at least 0, and one is positive."""
     bad = ~(np.isfinite(weight) & (weight >= 0))
     if bad.any():
         got = f"{np.count_nonzero(bad):,} of {len(weight):,} are missing or negative"

@@ -11,7 +11,7 @@ import numpy as np
 from sdm.assess.measures.classes import measure_classes
 from sdm.conditional.targets import scale_proportions
 from sdm.data.records.columns import row_count
-from sdm.data.variables import said_variables
+from sdm.data.variables import variables_line
 from sdm.data.vectors import VECTOR, split_layer
 from sdm.errors import ConflictError, LabelError, MissingInputError, NoRecordsError, OptionError, UnknownColumnError
 from sdm.kinds.classes.points import read_class_points
@@ -104,7 +104,7 @@ def _read_points(model: ClassModel, options: RunOptions, notices: list[str]) -> 
         points = read_class_points(options.with_values(layers=columns), file, notices)
         records, values = points.records, model.encoder.encode(points.table)
         index = np.arange(len(records))
-        notices.append(said_variables(model.names, model.categorical))
+        notices.append(variables_line(model.names, model.categorical))
     shares = [records.numbers(label) for label in model.labels] if options.classes.proportions else None
     target = records.species.astype(str) if shares is None else np.column_stack(shares)
     return values, target[index], records.row[index]

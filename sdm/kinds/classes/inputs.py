@@ -30,7 +30,7 @@ from sdm.data.records.weights import uncertain_beyond_cell
 from sdm.data.site_folds import SITE, site_groups
 from sdm.data.site_sample import ClassSample
 from sdm.data.untagged import refuse_values
-from sdm.data.variables import hint_columns, said_variables
+from sdm.data.variables import hint_columns, variables_line
 from sdm.errors import (
     BadValueError,
     DataError,
@@ -72,7 +72,7 @@ def prepare_classes(options: RunOptions) -> ClassPrepared:
     if prepared.stack is None and options.project.scenarios:
         raise InapplicableError("project.scenarios needs layers, and a table was given: use 'sdm project' afterwards")
     for sample in list(prepared.tables.values())[:1]:
-        prepared.notices.append(said_variables(sample.names, sample.categorical))
+        prepared.notices.append(variables_line(sample.names, sample.categorical))
     for title, sample in prepared.tables.items():
         prepared.tables[title] = _frequent(sample, options, prepared.notices)
     return prepared

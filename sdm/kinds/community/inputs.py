@@ -19,7 +19,7 @@ from sdm.data.records.textfile import TextTable
 from sdm.data.site_sample import CommunitySample
 from sdm.data.sites import NamedColumns, SiteTable, read_site_table
 from sdm.data.untagged import blank_codes, refuse_codes
-from sdm.data.variables import hint_columns, said_variables
+from sdm.data.variables import hint_columns, variables_line
 from sdm.errors import (
     BadValueError,
     ColumnError,
@@ -115,7 +115,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     species_names(sites.labels, list(environment.columns))
     known = stack.categorical if stack is not None else options.layers.categorical
     categorical = tuple(name for name in known if name in environment.columns)
-    notes.append(said_variables(list(environment.columns), categorical))
+    notes.append(variables_line(list(environment.columns), categorical))
     warnings = hint_columns(environment, categorical) if stack is None else list(stack.warnings)
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
     if options.project.scenarios and text:

@@ -10,7 +10,7 @@ from sdm.data.records.clean import clean, locate
 from sdm.data.records.occurrences import Occurrences
 from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.weights import uncertain_beyond_cell
-from sdm.data.variables import said_variables
+from sdm.data.variables import variables_line
 from sdm.data.vectors import split_layer
 from sdm.errors import BackgroundError, DataError, MissingFileError, TooFewError, UnknownNameError, with_code
 from sdm.kinds.inputs import check_layers, read_area
@@ -48,7 +48,7 @@ def check_species_run(options: RunOptions, findings: Findings) -> None:
         return
     size = f"{stack.width:,} × {stack.height:,} cells"
     findings.facts += [f"{len(stack.paths)} layers of {size}"] if stack.paths else stack.notices
-    findings.facts.append(said_variables(stack.names, stack.categorical))
+    findings.facts.append(variables_line(stack.names, stack.categorical))
     findings.facts += [text for text in stack.notices if text.startswith("categorical")]
     findings.warnings += [text for text in stack.notices if stack.paths and not text.startswith("categorical")]
     findings.attempt(lambda: check_layers(stack, options, findings))
@@ -133,7 +133,7 @@ def _check_records(
     accessible_areas(options, located)
     values = stack.sample(*located.cells, threads=options.threads)
     points, ledger = clean_located(located, np.asarray(values), options, effort)
-    log.facts += located.tell_turned()
+    log.facts += located.describe_turned()
     log.warnings += ledger.suspicions()
     if options.test.fold_column:
         labels = records.labels(options.test.fold_column)

@@ -15,7 +15,7 @@ from sdm.data.records.occurrences import Occurrences, read_occurrences
 from sdm.data.records.rows import RowRules
 from sdm.data.records.samples import read_swd
 from sdm.data.table import Survey
-from sdm.data.variables import said_variables
+from sdm.data.variables import variables_line
 from sdm.errors import ConflictError, GridError, MissingInputError, NoRecordsError, UnknownNameError
 from sdm.kinds.inputs import check_region, check_species, open_for, row_rules, values_at
 from sdm.kinds.model_task import EvaluationOptions
@@ -119,7 +119,7 @@ def _from_tables(
     second = None if others is None else read(others, rules=RowRules(most_bad=rules.most_bad))
     rest = table.table[table.is_background] if second is None else second.table
     notices += dict.fromkeys([*table.notes, *(() if second is None else second.notes)])
-    notices.append(said_variables(model.names, model.categorical))
+    notices.append(variables_line(model.names, model.categorical))
     if not len(rest):
         raise MissingInputError(f"{presences} has no absences or background: give --layers, --absences or --background")
     against = "absence" if evaluation.absences else "background" if background else "absence or background"

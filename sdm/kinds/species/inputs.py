@@ -20,7 +20,7 @@ from sdm.data.records.suspicious import Suspicion
 from sdm.data.records.thinning import Thinning
 from sdm.data.records.weights import UNCERTAINTY, uncertain_beyond_cell
 from sdm.data.table import SampleTable, Survey
-from sdm.data.variables import hint_columns, said_variables
+from sdm.data.variables import hint_columns, variables_line
 from sdm.data.window import NO_CRS, window_stack
 from sdm.errors import (
     DataError,
@@ -187,7 +187,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     stack = open_species_layers(options, everyone)
     area = read_area(options, stack)
     records = _choose_species(everyone, options.occurrences.species)
-    used = said_variables(stack.names, stack.categorical)
+    used = variables_line(stack.names, stack.categorical)
     notices = [*records.notes, *stack.notices, used, *(area.notes if area else [])]
     located = locate(records, stack, study_area=area, suspicion=Suspicion.of(options.occurrences.drop_suspicious))
     group = read_group(options, everyone)
@@ -241,7 +241,7 @@ def _cell_table(
 ) -> SampleTable:
     """Return the table of one species, whose presences and background are cells of layers."""
     stack, effort, area = cast("Stack", prepared.stack), prepared.effort, prepared.area_of(points.species)
-    strength = None if effort is None else effort.at(points.rows, points.cols)
+    strength = None if effort is None else effort.at_cells(points.rows, points.cols)
     of_records = options.background.bias_treatment == "records"
     divided, strength = (strength, None) if of_records else (None, strength)
     weights, notes = sampling.weigh(options, records, points, stack, divided)
@@ -268,7 +268,7 @@ def clean_located(
         values,
         snap=own.snap,
         remove_duplicates=not own.keep_duplicates,
-        effort=None if effort is None else effort.at,
+        effort=None if effort is None else effort.at_cells,
         thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
         uncertainty_column=own.uncertainty_column,
         partial=own.partial,
@@ -362,7 +362,7 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     if background is not None and background.source != table.source:
         name = Path(background.source).name
         notes |= dict.fromkeys(f"{name}: {note}" if note[:1].isdigit() else note for note in background.notes)
-    prepared = SpeciesPrepared(notices=[*notes, said_variables([str(name) for name in table.table], table.categorical)])
+    prepared = SpeciesPrepared(notices=[*notes, variables_line([str(name) for name in table.table], table.categorical)])
     prepared.warnings += hint_columns(table.table if background is None else background.table, table.categorical)
     prepared.warnings += [PLACE_WARNING] if options.fit.spatial else []
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")

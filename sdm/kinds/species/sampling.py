@@ -51,7 +51,7 @@ def make_effort(options: RunOptions, stack: Stack, group: Occurrences | None) ->
     rows, cols = located.cells
     name = f"target group {Path(group.source).name}"
     effort = kernel_effort(stack, rows, cols, bandwidth=background.bandwidth, name=name, threads=options.threads)
-    notices = located.tell_turned("records of the target group") if background.target_group else []
+    notices = located.describe_turned("records of the target group") if background.target_group else []
     return replace(effort, notes=tuple(notices))
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sdm._version import __version__
 from sdm.errors import HIDDEN, hide_secrets
-from sdm.executors.opening import Here, as_done, workers
+from sdm.executors.opening import SerialExecutor, as_done, workers
 from sdm.maps.gis.package import PACKAGE
 from sdm.maps.gis.styles import style_folder
 from sdm.maps.projection.change import PRESENT, Ground, change_numbers, limit_change, shift
@@ -212,7 +212,7 @@ class Projection:
     @contextmanager
     def _calls(self, place: Path, executor: Executor) -> Iterator[Callable[[ScenarioStep], Numbers]]:
         """Return the function that an executor calls with a step."""
-        if isinstance(executor, Here):
+        if isinstance(executor, SerialExecutor):
             yield partial(self.make_scenario, place=place)
             return
         folder = RunFolder(place)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdm.data.crs import WGS84, reproject
-from sdm.data.nodata import NodataGiven
+from sdm.data.nodata import NodataValues
 from sdm.data.place import ELSEWHERE, PLACE, Region, is_place
 from sdm.data.rasters.stack import Stack
 from sdm.data.records.columns import coordinate_pair, named_column
@@ -81,7 +81,7 @@ class PredictionSettings:
     known: str | Path | None = None
     communities: bool = False
     area: str | Path | None = None
-    nodata: NodataGiven = None
+    nodata: NodataValues = None
     align: str | None = None
     rename: Mapping[str, str] | Sequence[str] | None = None
     values_from: Sequence[str] = ()

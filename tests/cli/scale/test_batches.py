@@ -12,7 +12,7 @@ import pytest
 from simulated.flora import BROKEN, Flora, result_bytes
 from terminal import fail, rows, sdm, write_table
 
-from sdm.executors.opening import Here
+from sdm.executors.opening import SerialExecutor
 from sdm.options.reading import make_options
 from sdm.run import batch
 from sdm.run.job import Chosen
@@ -216,4 +216,4 @@ def test_a_batch_in_this_process_gives_freed_memory_back(monkeypatch) -> None:
 
     monkeypatch.setattr(batch, "give_memory_back", give_memory_back)
     with pytest.raises(Called):
-        batch.Batch._work(cast(Any, None), Here(), cast(Any, None), cast(Any, None), [], {})
+        batch.Batch._work(cast(Any, None), SerialExecutor(), cast(Any, None), cast(Any, None), [], {})

@@ -38,7 +38,7 @@ def test_a_raster_is_read_as_it_is(stack, effort_file, plane):
     for window in stack.windows(rows=17):
         np.testing.assert_array_equal(effort.window(window), plane[window.toslices()])
     rows, cols = np.array([0, 57, 30]), np.array([3, 2, 89])
-    np.testing.assert_array_equal(effort.at(rows, cols), plane[rows, cols])
+    np.testing.assert_array_equal(effort.at_cells(rows, cols), plane[rows, cols])
     assert effort.name == "effort.tif"
 
 
@@ -70,14 +70,14 @@ def test_sample_draws_by_effort_and_prior_weighs_by_it(stack, effort_file, plane
         for how in ("sample", "prior")
     )
     for background in (drawn, weighed):
-        assert (effort.at(background.rows, background.cols) > 0).all()
+        assert (effort.at_cells(background.rows, background.cols) > 0).all()
         assert background.weight.mean() == pytest.approx(1)
         assert background.notices == (
             "45 valid cells have no sampling effort (taken as zero): they are not background",
             "400 valid cells have zero sampling effort: they are not background",
         )
     assert drawn.cols.mean() > weighed.cols.mean() + 5
-    own = effort.at(weighed.rows, weighed.cols)
+    own = effort.at_cells(weighed.rows, weighed.cols)
     np.testing.assert_allclose(weighed.weight, own / own.mean())
     assert np.ptp(drawn.weight) < np.ptp(weighed.weight) / 4, "what is drawn by effort need hardly be weighed"
 
@@ -161,7 +161,7 @@ def test_own_points_with_effort(stack, plane, effort_file):
     own = Occurrences(np.array(["p"] * 4, dtype=object), x, y)
     found = background_from_points(stack, own, effort=effort)
     assert len(found) == 3
-    strength = effort.at(found.rows, found.cols)
+    strength = effort.at_cells(found.rows, found.cols)
     np.testing.assert_allclose(found.weight, strength / strength.mean())
     assert len(background_from_points(stack, own, one_per_cell=True)) == 3
 
@@ -195,7 +195,7 @@ def test_kernel_density_is_sites_over_land(tmp_path, write_raster):
     assert found.n_sites == len(at), "several records in a cell are one site; nodata has none"
     expected = naive_density(stack, array == 1, *np.array(sorted(at)).T, 70)
     np.testing.assert_allclose(found.surface, expected, rtol=1e-9)
-    np.testing.assert_array_equal(found.at(rows, cols), found.surface[rows, cols])
+    np.testing.assert_array_equal(found.at_cells(rows, cols), found.surface[rows, cols])
 
 
 def test_a_wide_kernel_is_that_of_every_cell(tmp_path, write_raster, monkeypatch):

@@ -30,7 +30,7 @@ CHELSA_FUTURE = [f"CHELSA_bio{n}_2041-2070_gfdl-esm4_ssp126_V.2.1" for n in rang
 def test_futures_of_worldclim_and_chelsa_are_the_same_variables(present, future):
     for chosen in (range(19), (0, 11), (17, 3), (1,)):
         found = match_names([present[k] for k in chosen], future)
-        assert found.found == {present[k]: future[k] for k in chosen}
+        assert found.matches == {present[k]: future[k] for k in chosen}
         (notice,) = found.notices
         assert notice.startswith(f"{len(chosen)} layer")
         assert f"{future[chosen[0]]} as {present[chosen[0]]}" in notice
@@ -65,7 +65,7 @@ def test_two_readings_are_refused_with_the_candidates():
 
 def test_names_of_earlier_versions_are_known():
     found = match_names(["bio1"], ["tas", "pr"], formerly={"tas": "bio1", "pr": "bio12"})
-    assert found.found == {"bio1": "tas"}
+    assert found.matches == {"bio1": "tas"}
     assert "an earlier version named layers after files" in found.notices[0]
 
 
@@ -97,7 +97,7 @@ def test_every_spelling_is_found_and_means_one_variable(data, variables):
     wanted, here = ([respelt(data.draw, words) for words in variables] for _ in range(2))
     order = data.draw(st.permutations(here))
     expected = dict(zip(wanted, here))
-    assert match_names(wanted, order).found == expected
+    assert match_names(wanted, order).matches == expected
     for one, two in itertools.combinations(variables, 2):
         keys = (spelling_key(respelt(data.draw, words)) for words in (one, two))
         assert len(set(keys)) == 2
@@ -109,7 +109,7 @@ def test_a_match_is_one_to_one_and_a_name_that_is_there_is_itself(known, data):
         st.lists(st.text(st.sampled_from("abAB01_.- "), min_size=1, max_size=5), max_size=4, unique=True)
     )
     try:
-        found = match_names(wanted, known).found
+        found = match_names(wanted, known).matches
     except DataError:
         assert set(wanted) - set(known)
         return

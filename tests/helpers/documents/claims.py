@@ -36,12 +36,11 @@ ELSEWHERE = {
 
 NOT_COMPARED = {
     "advice of the authors": [
-        ("is_it_for_me", "below 5, use a map of the records"), ("bradypus", "Use 50 or more for a paper"),
+        ("is_it_for_me", "With 3 to 10, use only shared axes"), ("bradypus", "Use 50 or more for a paper"),
         ("study", "For a paper use 50 replicates"), ("validation", "| 50 records or more |"),
         ("validation", "to 50 records"), ("shared", "with three to ten records"), ("shared", "Begin with 5"),
     ],
     "an example of a situation": [
-        ("many_species", "A species with five records has a model of five records"),
         ("many_species", "An AUC of 0.99"), ("troubleshooting", "AUC is 0.99"),
         ("scale", "a workstation with 16 cores"), ("scale", "A hundred thousand species"),
         ("preparing", "Then −9999 is an elevation"), ("preparing", "| −9999 is missing"),
@@ -56,7 +55,7 @@ NOT_COMPARED = {
     ],
     "data of others": [
         ("bradypus", "116 records with longitude and latitude"),
-        ("bradypus", "14 rasters of South America at 0.05° (about 5 km)"), ("bradypus", "WorldClim, 0.5°"),
+        ("bradypus", "14 rasters of Central and South America at 0.05° (about 5 km)"), ("bradypus", "WorldClim, 0.5°"),
     ],
     "a title": [
         (page, "First model in ten minutes") for page in ("first_model", "study", "future", "many_species", "bradypus")

@@ -19,7 +19,7 @@ _SPELLED = rf"(?i:\b(?:{'|'.join((*WORDS, *TENS))})\b)"
 _LARGE = rf"(?i:\b(?:{'|'.join((*WORDS[5:], *list(TENS)[:4]))})\b)"  # smaller words are of the language
 NUMBER = re.compile(rf"(?<![\w.,]){_DIGITS}(?!\w)|{_LARGE}")
 NOT_FACTS = {
-    r"^ *(?:sdm|pip|pipx|uv|python3|dask|ssh|sbatch) .*$|^ {4,}(?:[\w-]+:|- |--).*$": "commands and run files",
+    r"^ *(?:sdm|pip|pipx|uv|python3|conda|dask|ssh|sbatch) .*$|^ {4,}(?:[\w-]+:|- |--).*$": "commands and run files",
     r"`[^`\n]+`": "names, options and formulas",
     r"\]\([^)]*\)|<https?:[^>]*>": "links",
     r"^#+ \d+\.|^ *\d+\. |\bsteps? \d(?: to \d)?|\baxis \d|\bclass \d": "numbering",

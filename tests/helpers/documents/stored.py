@@ -25,6 +25,12 @@ def nceas() -> pd.DataFrame:
     return means.join(regions).join(table.groupby("setting").size().rename("species"))
 
 
+def auc_per_species(setting: str) -> pd.Series:
+    """The AUC of every species of the NCEAS benchmark with a setting."""
+    table = pd.read_csv(RESULTS / "nceas.csv", usecols=["setting", "region", "species", "auc"])
+    return table[table["setting"] == setting].set_index(["region", "species"])["auc"]
+
+
 def line_of(path: str) -> str:
     """The text of a page or note, in one line."""
     return " ".join((ROOT / path).read_text(encoding="utf-8").split())

@@ -29,7 +29,7 @@ from sdm.options.definitions import RunOptions
 from sdm.progress.telling import going_on, step_by_step
 from sdm.types import Array, Index, Numbers, Progress
 
-POWER = 1.3  # weight of a species as a power of its number of records, which gives small species more weight
+POWER = 1.3  # weight of a species as a power of its number of records: above 1, rare species are nearer to the others
 FOLDS = 5  # blocks of sites that select the strength
 _PARTS = (6, 12, 24)  # block size relative to the longer side of the extent: the first that gives enough blocks
 

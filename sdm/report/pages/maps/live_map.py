@@ -15,7 +15,7 @@ from rasterio.windows import Window
 
 from sdm.data.opening.rasters import open_local
 from sdm.errors import ResultsError
-from sdm.executors.ahead import ahead, own_threads
+from sdm.executors.ahead import ahead, allowed_threads
 from sdm.models.colours import MAGMA
 from sdm.report.charts import COLOURS, LEGEND, TOP, fold_colours
 from sdm.report.pictures import PALETTE, PIXELS, Picture, read_picture
@@ -79,7 +79,7 @@ def fine_level(
         with open_local(path) as source:
             if source.transform.e > 0:  # rows run from south to north, as in no file of a run
                 return None
-            tiles = list(ahead(packed, cut(source), own_threads(2)))
+            tiles = list(ahead(packed, cut(source), allowed_threads(2)))
     except RasterioError as error:
         raise ResultsError(f"{path} cannot be read as a raster ({error}): run the fit again") from error
     return {"width": shape[1], "height": shape[0], "tile": TILE, "tiles": tiles}
