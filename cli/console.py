@@ -20,6 +20,7 @@ from sdm.errors import OptionError, OutputError, SdmError, code_of, hide_address
 from sdm.progress.stages import SHORT, Stage, Stages, duration_text
 from sdm.storage.files import to_json
 from sdm_cli.exit_codes import CUT_OFF, exit_code
+from sdm_cli.flags import Flags, with_flags
 from sdm_cli.log_file import LogFile
 from sdm_cli.plain import plain
 from sdm_cli.progress_lines import ProgressLines, ticking
@@ -51,11 +52,12 @@ class Console:
                 stream.reconfigure(errors="backslashreplace")
         self.command, self.quiet, self.verbose, self.as_json, self.debug = command, quiet, verbose, as_json, debug
         self.log_path, self.file = log_file, None  # type: Path | None, LogFile | None
-        self.reworded: Callable[[str], str] = str  # replaces options in messages by the flags that were typed
+        self.flags: Flags = {}
         self.handler = _Lines()
         self.handler.setLevel(logging.WARNING if quiet else logging.DEBUG if verbose else logging.INFO)
         self.log = logging.getLogger("sdm")
         self.log.handlers, self.log.propagate = [self.handler], False
+        self.handler.addFilter(self._reword)
         self.log.setLevel(self.handler.level if log_file is None else logging.DEBUG)
         _jit.when_compiling[:] = [self._compiling]
 
@@ -63,6 +65,14 @@ class Console:
         """Report the compilation in the first run on a machine, on a terminal or with --verbose."""
         level = logging.INFO if sys.stderr is not None and sys.stderr.isatty() else logging.DEBUG
         self.log.log(level, "first run on this machine: compiling, once, for some seconds")
+
+    def reworded(self, text: str, *, error: bool = True) -> str:
+        """Return a message with flags in place of the names of options."""
+        return with_flags(text, self.flags, error=error)
+
+    def _reword(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self.reworded(record.getMessage(), error=record.levelno >= logging.ERROR), ()
+        return True
 
     def say(self, text: str = "") -> None:
         """Print a line of the result, unless the result is JSON."""
@@ -89,13 +99,15 @@ class Console:
     def warn(self, texts: Iterable[str]) -> None:
         """Print warnings."""
         for text in texts:
-            self.log.warning("warning: %s", self.reworded(text))
+            self.log.warning("warning: %s", text)
 
     def answer(self, **answer: Any) -> None:
         """Print the machine-readable result with --json; its fields are defined in `sdm.run.outcome`."""
         if self.as_json:
             from sdm.run.outcome import Outcome
 
+            for key in ("notices", "warnings"):
+                answer[key] = [self.reworded(text, error=False) for text in answer.get(key, ())]
             _print(to_json(Outcome(command=self.command, **answer).model_dump()))
 
     @contextmanager
@@ -177,6 +189,7 @@ class Console:
         if self.log_path is not None:
             self.file = LogFile(self.log_path, lambda text: _print_aside(f"warning: {text}"))
             self.file.line(f"sdm {__version__}: {command_line()}")
+            self.file.addFilter(self._reword)
             self.log.addHandler(self.file)
 
     @contextmanager

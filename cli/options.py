@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ from sdm.options.applies import STUDIES, applies, refuse_other_studies
 from sdm.options.definitions import RunOptions
 from sdm.options.reading import PATHS, Leaf, leaves
 from sdm_cli.console import Console
+from sdm_cli.flags import command_flags, run_flags
 from sdm_cli.help_text import COMMON
 
 PANELS = {
@@ -84,6 +85,7 @@ def with_console(
 
     def command(**values: Any) -> None:
         console = Console(name or function.__name__, **{key: values.pop(key) for key in common})
+        console.flags = run_flags(leaves()) | command_flags(own_parameters)
         with console.guard():
             function(console, **values)
 
@@ -115,13 +117,13 @@ def with_run_options(
     """
     chosen = [leaf for leaf in leaves() if only is None or leaf.dotted in only]
     options = {leaf.dotted.replace(".", "__"): leaf for leaf in chosen}
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "typed")]
+    own_parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("console", "typed")]
     foreign = {key for key, leaf in options.items() if _hidden(leaf, sections, kinds)}
     brief = {key for key, leaf in options.items() if leaf.dotted in USED_MOST or leaf.section == short}
     more = options.keys() - foreign - brief
     others = COMMON if short else "Options"
     panels = {key: PANELS[short] if short and options[key].section == short else others for key in brief}
-    parameters += [_parameter(key, leaf, hidden=key in foreign) for key, leaf in options.items()]
+    parameters = [*own_parameters, *(_parameter(key, leaf, hidden=key in foreign) for key, leaf in options.items())]
     text = f"Show all options in full, {len(more)} more."
     shown = typer.Option("--help-all", help=text, is_eager=True, callback=_show_all, show_default=False)
     parameters += [_keyword("help_all", Annotated[bool, shown], False)]
@@ -130,7 +132,8 @@ def with_run_options(
         del values["help_all"]
         chosen_values = {leaf.dotted: values.pop(key) for key, leaf in options.items()}
         typed = {dotted: value for dotted, value in chosen_values.items() if value not in (None, [], ())}
-        console.reworded = partial(as_typed, leaves=_typed(chosen, typed, values))
+        if any(isinstance(words, list) and _is_run_file(words[:1]) for words in values.values()):
+            console.flags = run_flags(leaf for leaf in chosen if leaf.dotted in typed) | command_flags(own_parameters)
         if not typed and not any(values.values()):
             raise MissingInputError(f"'sdm {console.command}' needs {needs}: {_first_example(function)}")
         if console.command != "check":  # it may check a run of any command
@@ -142,36 +145,8 @@ def with_run_options(
     return with_console(_signed(command, function, parameters), name=name, settings=settings)
 
 
-def _typed(leaves: Collection[Leaf], typed: Typed, values: Mapping[str, Any]) -> dict[str, Leaf]:
-    """Return the options to name by their flags in messages: all, or with a run file only the typed ones."""
-    from_file = any(isinstance(words, list) and _is_run_file(words[:1]) for words in values.values())
-    return {leaf.dotted: leaf for leaf in leaves if leaf.dotted in typed or not from_file}
-
-
 def _is_run_file(words: Sequence[str]) -> bool:
     return bool(words) and words[0].lower().endswith((".yaml", ".yml"))
-
-
-def as_typed(text: str, leaves: Mapping[str, Leaf]) -> str:
-    """Return a message with flags in place of the dotted names of options: `--folds 5` for `test.folds=5`."""
-
-    def flag(match: re.Match[str]) -> str:
-        leaf, value = leaves.get(match[1]), match[2]
-        if leaf is None or (value is None and not leaf.section):
-            return match[0]
-        word = leaf.shown.replace("_", "-")
-        if leaf.flag and value is not None:
-            return f"--no-{word}" if value.lower() == "false" else f"--{word}"
-        shown = value if value is None or re.search(r"\s", value) else re.sub(r"[\[\]']", "", value)
-        return f"--{word}" if value is None else f"--{word} {shown}"
-
-    return _OPTION.sub(flag, text)
-
-
-_OPTION = re.compile(
-    rf"(?<![\w./-])({'|'.join(sorted((leaf.dotted for leaf in leaves()), key=len, reverse=True))})(?![\w.])"
-    r"(?:=('(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^\s,:;()]+))?"
-)
 
 
 def _signed(

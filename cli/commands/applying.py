@@ -132,7 +132,7 @@ def evaluate(
         Path | None,
         _one(metavar="FILE", help="Raster of the true suitability, as 'sdm simulate' writes."),
     ] = None,
-    seed: Annotated[int | None, _one(min=0, metavar="N", help="Seed of the background. Default: 1.")] = None,
+    seed: Annotated[int | None, _one(metavar="N", help="Seed of the background. Default: 1.")] = None,
     class_column: Annotated[
         str | None,
         _of_classes(metavar="COLUMN", help="Column with the classes. Default: as in the fit."),

@@ -191,8 +191,9 @@ def do_run(
             console.say(f"index: {result.index}")
     answers: list[Numbers] = []
     for model in result.models if console.as_json else ():
-        fields = {key: value for key, value in asdict(model.whole()).items() if key not in ("lines", "warnings")}
-        answers.append({**fields, "folder": None if model.folder is None else str(model.folder)})
+        fields = {key: value for key, value in asdict(model.complete()).items() if key not in ("lines", "warnings")}
+        error, folder = (None if text is None else str(text) for text in (model.error, model.folder))
+        answers.append({**fields, "error": error and console.reworded(error), "folder": folder})
     console.answer(folder=str(result.folder), models=answers, notices=result.notices, warnings=[*warnings])
     if result.failed:
         raise typer.Exit(1)
@@ -284,7 +285,9 @@ def check(
     from sdm.run.checking import check_run
 
     result = check_run(from_words(inputs, {**typed, **({"kind": "community"} if joint else {})}))
-    result.problems, result.warnings = ([*map(console.reworded, texts)] for texts in (result.problems, result.warnings))
+    result.problems = [*map(console.reworded, result.problems)]
+    texts = (result.facts, result.warnings)
+    result.facts, result.warnings = ([console.reworded(text, error=False) for text in part] for part in texts)
     console.lines([*(f"ok       {line}" for line in result.facts), *(f"warning  {line}" for line in result.warnings)])
     for line in result.problems:
         console.say(f"problem  {line}")

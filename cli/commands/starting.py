@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import re
 import shutil
 import sys
 from functools import partial
@@ -135,7 +134,6 @@ def simulate(
     settings = {name: value for name, value in locals().items() if name != "console"}
     from sdm.simulate.world import simulate as make
 
-    console.reworded = lambda text: re.sub(r"^(\w+)=", lambda name: f"--{name[1].replace('_', '-')} ", text)
     with console.progress(folder) as progress:
         made = make(**settings, progress=progress)
     layers_folder, results = made.folder / "layers", made.folder / "results"

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from sdm_cli.console import Console, command_line
+from sdm_cli.flags import java_flags
 from sdm_cli.options import BRIEF, Overwrite, with_console
 
 
@@ -144,6 +145,7 @@ def maxent(
       sdm maxent -e layers -s occurrences.csv -o out3 -j warmer -r replicates=4 logistic
       sdm maxent --shim .
     """
+    console.flags = java_flags()
     if words == ["-h"]:
         console.say(context.get_help())
         return

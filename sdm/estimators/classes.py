@@ -469,7 +469,8 @@ class ConditionalMaxent(Classifier):
         _ = self.used_seed
         tabulated = self.beta is None or self.beta in TABULATED or has_growing(self.features)
         if not tabulated and (chosen := [name for name in TABLE_LETTERS if getattr(self, name) is not None]):
-            raise ConflictError(f"{chosen[0]} has no effect with beta={self.beta!r}: remove one of them")
+            set_one = f"{chosen[0]}={getattr(self, chosen[0])!r}"
+            raise ConflictError(f"{set_one} has no effect with beta={self.beta!r}: remove one of them")
         words = {"tolerance": None, "max_iterations": None, "lam": "auto", "multiplier": "auto"}
         self.check_numbers(_NUMBERS | TABLE_LIMITS, words | dict.fromkeys(TABLE_LIMITS))
 

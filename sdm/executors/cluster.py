@@ -323,12 +323,12 @@ class ClusterExecutor(Executor):
         self._tasks.add(me)
         me.add_done_callback(self._tasks.discard)
         try:
-            went_well, answer = pickle.loads(await self._sent(task))  # noqa: S301 - from the user's own cluster
+            succeeded, answer = pickle.loads(await self._sent(task))  # noqa: S301 - from the user's own cluster
         except asyncio.CancelledError:
             if self._lost is None:
                 raise
             raise self._failure(self._lost) from None
-        if went_well:
+        if succeeded:
             return answer
         raise answer
 

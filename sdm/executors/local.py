@@ -46,7 +46,7 @@ class LocalProcesses(Executor):
         k = len(self._workers)
         if k < self.size:
             self._start(k)
-            Thread(target=self._employ, args=(k,), daemon=True).start()
+            Thread(target=self._serve, args=(k,), daemon=True).start()
         return future
 
     def kill(self) -> None:
@@ -72,7 +72,7 @@ class LocalProcesses(Executor):
             )
         return True
 
-    def _employ(self, k: int) -> None:
+    def _serve(self, k: int) -> None:
         """Send tasks to a process, one after the other."""
         while (item := self._tasks.get()) is not None:
             future, task = item
@@ -82,14 +82,14 @@ class LocalProcesses(Executor):
             try:
                 future.set_result(_carry_out(task, worker.stdin, worker.stdout))
             except BrokenExecutor as error:
-                self._bury(worker)
+                self._stop(worker)
                 self._start(k)
                 future.set_exception(error)
             except Exception as error:
                 future.set_exception(error)
-        self._bury(self._workers[k])
+        self._stop(self._workers[k])
 
-    def _bury(self, worker: "subprocess.Popen[bytes]") -> None:
+    def _stop(self, worker: "subprocess.Popen[bytes]") -> None:
         worker.kill()
         worker.wait()
         for pipe in (worker.stdin, worker.stdout):
@@ -114,10 +114,10 @@ def _carry_out(task: Any, out: Any, back: Any) -> Any:
     try:
         pickle.dump((sys.path, body), out)
         out.flush()
-        went_well, answer = pickle.load(back)  # noqa: S301 - from a process that this one started
+        succeeded, answer = pickle.load(back)  # noqa: S301 - from a process that this one started
     except (OSError, EOFError, ValueError, pickle.UnpicklingError) as error:
         raise BrokenExecutor("a worker was killed") from error
-    if not went_well:
+    if not succeeded:
         raise answer
     return answer
 

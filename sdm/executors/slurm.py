@@ -35,11 +35,11 @@ _CLOSING = 10.0  # seconds for cancelling all jobs
 
 def read_settings(settings: Mapping[str, str]) -> dict[str, Any]:
     """Return the keywords of dask-jobqueue's `SLURMCluster` for settings as text; semicolons separate the values."""
-    names = _known_settings()
+    names = _setting_names()
     return {name: _read(names, name, text) for name, text in settings.items()}
 
 
-def _known_settings() -> list[str]:
+def _setting_names() -> list[str]:
     from dask_jobqueue.core import Job, JobQueueCluster
     from dask_jobqueue.slurm import SLURMJob
 

@@ -199,15 +199,15 @@ class FeatureChoice:
         """Return whether two variables have a product feature."""
         return frozenset((first.name, second.name)) in self.products or (self.has("p", first) and self.has("p", second))
 
-    def check(self, known: Sequence[str]) -> None:
-        """Raise for named variables that are not in `known`."""
-        for name in sorted(self.names - set(known)):
+    def check(self, names: Sequence[str]) -> None:
+        """Raise for named variables that are not in `names`."""
+        for name in sorted(self.names - set(names)):
             from difflib import get_close_matches
 
-            near = get_close_matches(name, known, n=1)
+            near = get_close_matches(name, names, n=1)
             hint = f"did you mean '{near[0]}'? " if near else ""
             raise UnknownVariableError(
-                f"features: '{name}' is not a variable: {hint}The variables are {', '.join(known)}"
+                f"features: '{name}' is not a variable: {hint}The variables are {', '.join(names)}"
             )
 
 

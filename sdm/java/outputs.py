@@ -1,4 +1,4 @@
-"""The results of one species under Java Maxent's names: model, tables, page, pictures, maps and curves."""
+"""Results of one species under the names of Java Maxent: model, tables, page, pictures, maps and curves."""
 
 import os
 import re
@@ -35,12 +35,12 @@ from sdm.types import Array, Index, Row
 
 SUMMARIES = ("avg", "stddev", "median", "min", "max")
 _NODATA = -9999.0
-_BESIDE = (".aux.xml",)  # files of GDAL that nobody needs
+_BESIDE = (".aux.xml",)  # additional files of GDAL, which are not copied
 
 
 @dataclass(frozen=True)
 class GridWriter:
-    """Writes maps into a folder, in the format of their ending."""
+    """Writes maps into a folder, in the format of an extension."""
 
     folder: Path
     ending: str  # such as `.asc`
@@ -49,7 +49,7 @@ class GridWriter:
     novelty: bool = True
 
     def copy(self, source: Path, name: str) -> Path:
-        """Copy a map; what its format has beside it, such as `.prj`, goes with it."""
+        """Copy a map with the additional files of its format, such as `.prj`."""
         target = self.folder / f"{name}{self.ending}"
         try:
             with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=self.folder) as place:
@@ -62,7 +62,7 @@ class GridWriter:
         return target
 
     def write(self, grid: "GridValues", name: str, nodata: float = _NODATA, dtype: str = "float32") -> Path:
-        """Write numbers as a map."""
+        """Write an array as a map."""
         filled = np.where(np.isnan(grid.values), nodata, grid.values).astype(dtype)
         shape = {"height": filled.shape[0], "width": filled.shape[1], "count": 1, "dtype": dtype}
         place = {"crs": grid.crs, "transform": grid.transform}
@@ -75,18 +75,18 @@ class GridWriter:
     def predict(
         self, model: Path, layers: str, name: str, threshold: float | None = None, keep: bool = True
     ) -> "GridValues | None":
-        """Map a model on layers, with clamping and novelty beside if they are wanted; return the map, which is not
-        written unless it is to be kept. Of a table, write the table with its predictions."""
+        """Map a model on layers, with clamping and novelty if requested; for a table, write it with predictions. Return
+        the map, which is written only if `keep` is true."""
         if is_swd([layers]):
             predict_files(model, [layers], self.folder / f"{name}.csv", replace(self.settings, overwrite=True))
             return None
-        wanted = (("mess", self.novelty and keep), ("clamping", self.clamping and keep))
-        measures = [word for word, asked in wanted if asked]
+        optional = (("mess", self.novelty and keep), ("clamping", self.clamping and keep))
+        measures = [word for word, requested in optional if requested]
         with tempfile.TemporaryDirectory(prefix=".sdm-", suffix=".part", dir=self.folder) as place:
-            here = Path(place) / "map.tif"
-            predict_files(model, [layers], here, replace(self.settings, novelty=measures or None))
+            map_path = Path(place) / "map.tif"
+            predict_files(model, [layers], map_path, replace(self.settings, novelty=measures or None))
             if keep:
-                self.copy(here, name)
+                self.copy(map_path, name)
             if "clamping" in measures:
                 self.copy(Path(place) / "map_clamping.tif", f"{name}_clamping")
             if "mess" in measures:
@@ -94,25 +94,25 @@ class GridWriter:
                 mess, which = (read_grid(Path(place) / f"map_{word}.tif") for word in ("mess", "mod"))
                 numbers = limiting_numbers(mess.values, which.values, load_model(model).names)
                 self.write(replace(mess, values=numbers), f"{name}_novel_limiting")
-            grid = read_grid(here)
+            grid = read_grid(map_path)
         if threshold is not None and keep:
             self.cut(grid, name, threshold)
         return grid
 
     def cut(self, grid: "GridValues", name: str, threshold: float) -> None:
-        """Write where a map has at least a threshold: 1, and 0 elsewhere."""
+        """Write 1 where a map is at or above a threshold, and 0 elsewhere."""
         present = np.where(np.isnan(grid.values), np.nan, grid.values >= np.float32(threshold))
         self.write(replace(grid, values=present), f"{name}_thresholded", BINARY_NODATA, "uint8")
 
     def summarise(self, maps: Sequence["GridValues"], name: str) -> None:
-        """Write what the maps of replicates have in common: average, deviation, median, least and greatest."""
+        """Write average, standard deviation, median, minimum and maximum of the maps of replicates."""
         for word, values in summaries(np.stack([one.values for one in maps])).items():
             self.write(replace(maps[0], values=values), f"{name}_{word}")
 
 
 @dataclass(frozen=True)
 class GridValues:
-    """A map as numbers, NaN where there is no data, and where it is."""
+    """A map as an array, with NaN for nodata, and its grid."""
 
     values: Array
     crs: object
@@ -127,32 +127,32 @@ def read_grid(path: Path) -> GridValues:
 
 
 def limiting_numbers(mess: Array, which: Array, names: Sequence[str]) -> Array:
-    """Return Java Maxent's numbers of the most dissimilar variables: places in alphabetical order from 0, and the
-    number of variables where all are inside their training ranges.
+    """Return the numbers of the most dissimilar variables as in Java Maxent: positions in alphabetical order from 0,
+    and the number of variables if all are inside their training ranges.
 
     `which` numbers them from 1 in the order of the model.
     """
     order = np.argsort(np.argsort(np.array(names))).astype(np.float64)
-    known = np.isfinite(which) & (which >= 1) & (which <= len(names))
-    place: NDArray[np.int64] = np.where(known, which, 1).astype(np.int64) - 1
-    out: Array = np.where(known & (mess < 0), order[place], float(len(names)))
+    valid = np.isfinite(which) & (which >= 1) & (which <= len(names))
+    place: NDArray[np.int64] = np.where(valid, which, 1).astype(np.int64) - 1
+    out: Array = np.where(valid & (mess < 0), order[place], float(len(names)))
     out[np.isnan(mess)] = np.nan
     return out
 
 
 def summaries(maps: Array) -> dict[str, Array]:
-    """Return what Java Maxent writes of replicates `(k, rows, columns)`; its median is the upper one of two in the
-    middle, and its deviation divides by their number."""
+    """Return the summaries of replicates `(k, rows, columns)` as in Java Maxent: the median is the upper one of two,
+    and the standard deviation divides by their number."""
     middle = np.sort(maps, axis=0)[len(maps) // 2]
-    found = (maps.mean(axis=0), maps.std(axis=0), middle, maps.min(axis=0), maps.max(axis=0))
-    return dict(zip(SUMMARIES, found))
+    layers = (maps.mean(axis=0), maps.std(axis=0), middle, maps.min(axis=0), maps.max(axis=0))
+    return dict(zip(SUMMARIES, layers))
 
 
 _ROWS = 1000  # of `_omission.csv`
 
 
 def grid_writer(command: JavaCommand, options: RunOptions, folder: Path) -> GridWriter:
-    """Return what writes the maps of a command."""
+    """Return the writer of the maps of a command."""
     return GridWriter(
         folder,
         ".asc" if command["outputfiletype"] == "mxe" else f".{command['outputfiletype']}",
@@ -165,8 +165,8 @@ def grid_writer(command: JavaCommand, options: RunOptions, folder: Path) -> Grid
 def write_outputs(
     result: ModelResult, command: JavaCommand, options: RunOptions, folder: Path, base: str, *, alone: bool = False
 ) -> tuple[Row, dict[str, GridValues]]:
-    """Write what Java Maxent writes of one model, under the name `base`. If it is `alone`, without replicates, its map
-    on the layers is not read again.
+    """Write the files of one model as Java Maxent does, with the name `base`. If it is `alone`, without replicates, its
+    map on the layers is not read again.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def write_outputs(
     return _results_row(result, stored["results"], base, logistic), maps
 
 
-# Tables of predictions: the ending of their name, and the columns of the raw, the cloglog and the logistic scale.
+# Tables of predictions: suffix, and the columns of the raw, cloglog and logistic scale.
 _PREDICTIONS = {
     "sample predictions": ("samplePredictions", "Raw prediction", "Cloglog prediction", "Logistic prediction"),
     "background predictions": ("backgroundPredictions", "raw", "Cloglog", "Logistic"),
@@ -215,7 +215,7 @@ def _write_maps(
     options: RunOptions,
     alone: bool,
 ) -> dict[str, GridValues]:
-    """Write the map of the layers and those of projections, with presence and absence by a rule where asked for."""
+    """Write the maps of the layers and projections, and of presence by a rule if requested."""
     keep, maps = command["outputgrids"], dict[str, GridValues]()
     rule = threshold_key(command["applythresholdrule"])
     level = None if rule is None else float(result.numbers["thresholds"][rule][options.predict.scale])
@@ -234,7 +234,7 @@ def _write_maps(
 
 
 def _results_row(result: ModelResult, table: Path, base: str, logistic: bool) -> Row:
-    """Return the row of maxentResults.csv; with logistic maps its thresholds are on that scale, as Java Maxent's."""
+    """Return the row of maxentResults.csv. With logistic maps, its thresholds are logistic, as in Java Maxent."""
     row: Row = {**read_rows(table)[0], "Species": base}
     if not logistic:
         return row
@@ -250,8 +250,8 @@ def _results_row(result: ModelResult, table: Path, base: str, logistic: bool) ->
 
 
 def _write_omission(stored: Mapping[str, Path], path: Path, model: Model, logistic: bool) -> None:
-    """Write `_omission.csv` with Java Maxent's columns, a row per step of the cumulative scale; areas between whole
-    percentages are interpolated."""
+    """Write `_omission.csv` with the columns of Java Maxent, one row per step of the cumulative scale. Areas between
+    whole percentages are interpolated."""
     scale = "logistic" if logistic else "cloglog"
     table = read_rows(stored["omission"])
     samples = rows_by(read_rows(stored["sample predictions"]), "Test or train")
@@ -270,7 +270,7 @@ def _write_omission(stored: Mapping[str, Path], path: Path, model: Model, logist
 
 
 def _thinned(table: Array) -> Array:
-    """Return at most some hundred rows of a cumulative table, in even steps of the percentage, with both ends."""
+    """Return at most about a hundred rows of a cumulative table, in equal steps of the percentage, with both ends."""
     if len(table) <= _ROWS:
         return table
     steps = np.searchsorted(table[:, 1], np.linspace(table[0, 1], table[-1, 1], _ROWS))
@@ -279,7 +279,7 @@ def _thinned(table: Array) -> Array:
 
 
 def _on_logistic(rows: Sequence[Row], raw: str, names: tuple[str, str], model: Model) -> list[Row]:
-    """Return rows with a logistic column, from the raw one, in place of the cloglog column."""
+    """Return rows with a logistic column, computed from the raw one, instead of the cloglog column."""
     cloglog, logistic = names
     values = model.from_raw(np.array([float(row[raw]) for row in rows]), "logistic").tolist()
     others = [{key: value for key, value in row.items() if key != cloglog} for row in rows]
@@ -287,7 +287,7 @@ def _on_logistic(rows: Sequence[Row], raw: str, names: tuple[str, str], model: M
 
 
 def _write_page(page: Path, folder: Path, base: str) -> None:
-    """Copy the page; its links lead to the results of sdm."""
+    """Copy the page, with links to the results of sdm."""
     inside = page.parent.relative_to(folder).as_posix()
     text = page.read_text(encoding="utf-8")
     text = re.sub(r'href="(?![#/\']|[a-z]+:)', f'href="{inside}/', text)  # not in scripts, which a digest protects
@@ -295,7 +295,7 @@ def _write_page(page: Path, folder: Path, base: str) -> None:
 
 
 def _copy_pictures(stored: Mapping[str, Path], folder: Path, base: str) -> None:
-    """Copy the picture of the map and those of the page to `plots/`."""
+    """Copy the picture of the map and the figures of the page to `plots/`."""
     pictures = {f"{base}.png": stored["picture"]} if "picture" in stored else {}
     if "plots" in stored:
         pictures |= {f"{base}_{path.name}": path for path in sorted(stored["plots"].glob("*.png"))}
@@ -305,21 +305,21 @@ def _copy_pictures(stored: Mapping[str, Path], folder: Path, base: str) -> None:
 
 
 _ENDINGS = {"marginal": "", "only": "_only"}
-_POINTS = 1001  # of curves over replicates, as in Java Maxent
+_POINTS = 1001  # steps of curves over replicates, as in Java Maxent
 Curve = tuple[Array, Array, bool]  # values, responses, and whether the values are categories
 
 
 def read_curves(result: ModelResult) -> dict[tuple[str, str], Curve]:
-    """Return the response curves of a model by variable and the ending of their file; none if they were not drawn."""
+    """Return the response curves of a model by variable and suffix; empty if they were not drawn."""
     if result.folder is None or "curves" not in result.files:
         return {}
-    found: dict[tuple[str, str], Curve] = {}
+    curves: dict[tuple[str, str], Curve] = {}
     for variable, rows in rows_by(read_rows(result.folder / str(result.files["curves"])), "variable").items():
-        for kind, own in rows_by(rows, "kind").items():
+        for kind, points in rows_by(rows, "kind").items():
             if kind in _ENDINGS:
-                x, y = (np.array(column(own, name)) for name in ("value", "response"))
-                found[variable, _ENDINGS[kind]] = (x, y, any(row.get("class") for row in own))
-    return found
+                x, y = (np.array(column(points, name)) for name in ("value", "response"))
+                curves[variable, _ENDINGS[kind]] = (x, y, any(row.get("class") for row in points))
+    return curves
 
 
 def write_plot_data(curves: dict[tuple[str, str], Curve], folder: Path, base: str) -> None:
@@ -332,15 +332,16 @@ def write_plot_data(curves: dict[tuple[str, str], Curve], folder: Path, base: st
 
 
 def average_curves(replicates: Sequence[dict[tuple[str, str], Curve]]) -> dict[tuple[str, str], Curve]:
-    """Return the mean of the curves of replicates: over all their values; a category over those that know it."""
+    """Return the mean curve of replicates over all their values; for a category, over the replicates with the
+    category."""
     out: dict[tuple[str, str], Curve] = {}
     for key in dict.fromkeys(key for one in replicates for key in one):
-        own = [one[key] for one in replicates if key in one]
-        if own[0][2]:
-            codes = np.unique(np.concatenate([x for x, _, _ in own]))
-            mean = np.array([np.mean([y[x == code][0] for x, y, _ in own if (x == code).any()]) for code in codes])
+        curves = [one[key] for one in replicates if key in one]
+        if curves[0][2]:
+            codes = np.unique(np.concatenate([x for x, _, _ in curves]))
+            mean = np.array([np.mean([y[x == code][0] for x, y, _ in curves if (x == code).any()]) for code in codes])
             out[key] = (codes, mean, True)
         else:
-            places = np.linspace(min(x[0] for x, _, _ in own), max(x[-1] for x, _, _ in own), _POINTS)
-            out[key] = (places, np.mean([np.interp(places, x, y) for x, y, _ in own], axis=0), False)
+            places = np.linspace(min(x[0] for x, _, _ in curves), max(x[-1] for x, _, _ in curves), _POINTS)
+            out[key] = (places, np.mean([np.interp(places, x, y) for x, y, _ in curves], axis=0), False)
     return out

@@ -1,4 +1,4 @@
-"""The page of a model of Java Maxent, from its `.lambdas` file and the tables and maps in its folder."""
+"""The HTML report of a model of Java Maxent, from its `.lambdas` file and the tables and maps in its folder."""
 
 import csv
 from collections.abc import Mapping
@@ -45,13 +45,13 @@ _LETTERS = {
 
 
 def is_bare_lambdas(place: Path) -> bool:
-    """Whether a path is a model file of Java Maxent without results of sdm."""
+    """Return whether a path is a model file of Java Maxent without results of sdm."""
     return place.suffix == ".lambdas" and place.is_file() and not place.with_suffix(".json").is_file()
 
 
 def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
-    """Write the page of a model file of Java Maxent into its folder, and its response curves as a table if the averages
-    at the records are known; return the files, the page first.
+    """Write the report of a model file of Java Maxent into its folder, and a table of its response curves if the
+    averages at the records are available. Return the files, the report first.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
         If the file is none of Java Maxent.
     """
     model = read_lambdas(path)
-    files = {what: name for what, name in _beside(path).items() if (path.parent / name).is_file()}
+    files = {content: name for content, name in _beside(path).items() if (path.parent / name).is_file()}
     made: list[Path] = []
     averages = _averages(path, model)
     if averages is not None:
@@ -75,34 +75,34 @@ def write_lambdas_page(path: Path, *, metadata: bool = False) -> list[Path]:
 def _beside(path: Path) -> dict[str, str]:
     """Return the names of the files that Java Maxent writes for a model, by content."""
     maps = [name for end in (".asc", ".tif", ".bil", ".grd") if (path.parent / (name := path.stem + end)).is_file()]
-    found = {
+    names = {
         "model": path.name,
         "omission": f"{path.stem}_omission.csv",
         "sample predictions": f"{path.stem}_samplePredictions.csv",
         "results": "maxentResults.csv",
         "picture": f"plots/{path.stem}.png",
     }
-    return found | ({"map": maps[0]} if maps else {})
+    return names | ({"map": maps[0]} if maps else {})
 
 
 def _averages(path: Path, model: Model) -> np.ndarray | None:
-    """Return the averages of the variables at the records, as one row; None if they are unknown."""
+    """Return the averages of the variables at the records as one row, or None."""
     place = path.with_name(f"{path.stem}_sampleAverages.csv")
     if not place.is_file():
         return None
     with place.open(newline="", encoding="utf-8") as source:
-        known = {row[0]: number(row[2]) for row in csv.reader(source) if len(row) > 2}
-    row = [known.get(name) for name in model.names]
+        by_name = {row[0]: number(row[2]) for row in csv.reader(source) if len(row) > 2}
+    row = [by_name.get(name) for name in model.names]
     return None if None in row else np.array([row], dtype=np.float64)
 
 
 def _numbers(path: Path, model: Model) -> Numbers:
-    """Return the numbers of a page from the model and its row of maxentResults.csv."""
+    """Return the numbers of a report from the model and its row of maxentResults.csv."""
     table = path.with_name("maxentResults.csv")
     rows = read_rows(table) if table.is_file() else []
     row = next((row for row in rows if row.get("Species") == path.stem), {})
-    found = {key: number(row.get(name)) for key, name in _COLUMNS.items()}
-    numbers: Numbers = {key: value for key, value in found.items() if value is not None}
+    values = {key: number(row.get(name)) for key, name in _COLUMNS.items()}
+    numbers: Numbers = {key: value for key, value in values.items() if value is not None}
     numbers |= {key: int(numbers[key]) for key in _WHOLE if key in numbers}
     weighted = {int(kind) for kind, weight in zip(model.terms.kind, model.terms.weight) if weight}
     letters = "".join(letter for letter, kinds in _LETTERS.items() if weighted.intersection(kinds))
@@ -120,22 +120,22 @@ def _numbers(path: Path, model: Model) -> Numbers:
 
 
 def _importance(row: Mapping[str, str]) -> dict[str, list[Row]]:
-    """Return contributions, permutation importance and jackknife of a row of maxentResults.csv."""
-    found: dict[str, list[Row]] = {}
+    """Return contributions, permutation importance and jackknife from a row of maxentResults.csv."""
+    by_kind: dict[str, list[Row]] = {}
     for key, ending in (("contribution", " contribution"), ("permutation", " permutation importance")):
         parts = [(name.removesuffix(ending), number(text)) for name, text in row.items() if name.endswith(ending)]
-        found[key] = [{"variable": name, "percent": value} for name, value in parts if value is not None]
+        by_kind[key] = [{"variable": name, "percent": value} for name, value in parts if value is not None]
     for kind, word in (("without", " without "), ("only", " with only ")):
         for name, text in row.items():
             measure, sign, variable = name.partition(word)
             if sign and measure == "Training gain" and number(text) is not None:
-                jackknife = found.setdefault("jackknife", [])
+                jackknife = by_kind.setdefault("jackknife", [])
                 jackknife.append({"variable": variable, "kind": kind, "train_gain": number(text)})
-    return {key: rows for key, rows in found.items() if rows}
+    return {key: rows for key, rows in by_kind.items() if rows}
 
 
 def _thresholds(row: Mapping[str, str]) -> dict[str, Row]:
-    """Return the thresholds of a row of maxentResults.csv by their keys."""
+    """Return the thresholds in a row of maxentResults.csv by their keys."""
     ends = {
         "cumulative": "cumulative threshold",
         "cloglog": "Cloglog threshold",
@@ -145,9 +145,9 @@ def _thresholds(row: Mapping[str, str]) -> dict[str, Row]:
         "test_omission": "test omission",
         "binomial": "binomial probability",
     }
-    found = {}
+    thresholds = {}
     for key, name in {**NAMES, **TEST_NAMES}.items():
-        known = {what: number(row.get(f"{name} {end}")) for what, end in ends.items()}
-        if known["cumulative"] is not None:
-            found[key] = {"name": name, **{what: value for what, value in known.items() if value is not None}}
-    return found
+        values = {part: number(row.get(f"{name} {end}")) for part, end in ends.items()}
+        if values["cumulative"] is not None:
+            thresholds[key] = {"name": name, **{part: value for part, value in values.items() if value is not None}}
+    return thresholds

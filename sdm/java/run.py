@@ -1,4 +1,4 @@
-"""A command of maxent.jar, done by sdm: a run or its replicates, and the results under Java Maxent's names."""
+"""Run a command of maxent.jar: a run or its replicates, and results under the names of Java Maxent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -43,7 +43,7 @@ RESULTS = "maxentResults.csv"
 
 @dataclass
 class JavaRun:
-    """What a command did: the folder, lines for the terminal, warnings, and why species failed."""
+    """The outcome of a command: the folder, lines for the terminal, warnings, and errors of species."""
 
     folder: Path
     lines: list[str] = field(default_factory=list)
@@ -53,7 +53,7 @@ class JavaRun:
 
 
 def run_java(command: JavaCommand, text: str = "", progress: Progress | None = None) -> JavaRun:
-    """Do what a command of maxent.jar asks for.
+    """Run a command of maxent.jar.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
     """
     folder = Path(command["outputdirectory"] or ".")
     command = with_plain_columns(command)
-    whole = run_options(command)
-    _check(command, whole)
+    base_options = run_options(command)
+    _check(command, base_options)
     done = JavaRun(folder, warnings=command.warnings)
-    options = _without_existing(command, whole, folder, done)
+    options = _without_existing(command, base_options, folder, done)
     if options is None:
         return done
     folder.mkdir(parents=True, exist_ok=True)
@@ -79,18 +79,18 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
     if divides(command):
         models, failures, notices = fit_replicates(command, options, folder / FOLDER, text, choose, progress)
     else:
-        found = run(options, command=text, progress=progress, choose=choose)
-        whole_models = {model.name: model.whole() for model in found.models if model.error is None}
+        fitted = run(options, command=text, progress=progress, choose=choose)
+        whole_models = {model.name: model.complete() for model in fitted.models if model.error is None}
         models = replicates_by_name(whole_models, command["replicates"])
         if command["replicates"] > 1:
-            alone = [name for name, own in models.items() if len(own) == 1]
+            alone = [name for name, replicates in models.items() if len(replicates) == 1]
             done.warnings += [f"{name} is not a replicate: expected {name}_0, {name}_1 and so on" for name in alone]
-        failures = {model.name: SdmError(model.error, code=model.code) for model in found.failed}
-        notices = found.notices
+        failures = {model.name: SdmError(model.error, code=model.code) for model in fitted.failed}
+        notices = fitted.notices
     named = {name: "" if str(error).startswith(name) else f"{name}: " for name, error in failures.items()}
     done.failed = [f"{named[name]}{with_code(error)}" for name, error in failures.items()]
-    for name, own in models.items():
-        made_rows = _write_species(name, own, command, options, folder, done)
+    for name, replicates in models.items():
+        made_rows = _write_species(name, replicates, command, options, folder, done)
         rows += made_rows
         if command["perspeciesresults"]:
             write_text(folder / f"{safe_name(name)}Results.csv", table_text(made_rows), overwrite=True)
@@ -102,7 +102,7 @@ def run_java(command: JavaCommand, text: str = "", progress: Progress | None = N
 
 
 def _check(command: JavaCommand, options: RunOptions) -> None:
-    """Raise for what is wrong with projections and the threshold rule, before the work."""
+    """Raise for invalid projections or an invalid threshold rule, before the run."""
     projections(command)
     rule = threshold_key(command["applythresholdrule"])
     tested = options.test.percent or options.test.file or divides(command)
@@ -114,16 +114,16 @@ def _check(command: JavaCommand, options: RunOptions) -> None:
 def _write_species(
     name: str, models: list[ModelResult], command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun
 ) -> list[Row]:
-    """Write the results of one species, whose models are one or its replicates; return its rows of the table."""
+    """Write the results of one species, from one model or its replicates; return its rows of the table."""
     rows, curves = list[Row](), [read_curves(model) for model in models]
     base, maps = safe_name(name), dict[str, list[GridValues]]()
     for k, model in enumerate(models):
         if command["writeplotdata"] or len(models) > 1:
             write_plot_data(curves[k], folder, f"{base}_{k}" if len(models) > 1 else base)
         alone = len(models) == 1
-        row, found = write_outputs(model, command, options, folder, base if alone else f"{base}_{k}", alone=alone)
+        row, written = write_outputs(model, command, options, folder, base if alone else f"{base}_{k}", alone=alone)
         rows.append(row)
-        for ending, grid in found.items():
+        for ending, grid in written.items():
             maps.setdefault(ending, []).append(grid)
         done.lines += _lines(model, row["Species"])
         done.warnings += [text for text in model.warnings if text not in done.warnings]
@@ -141,8 +141,8 @@ def _write_species(
 def choose_features(
     command: JavaCommand, task: AnyTask, prepared: Prepared, name: str, options: RunOptions, progress: Progress | None
 ) -> Chosen:
-    """Return the options of a species with the feature classes that Java Maxent chooses, and what writes its averages
-    of the training data."""
+    """Return the options of a species with the feature classes of Java Maxent, and the writer of the averages of its
+    training data."""
     table = task.plan(prepared, name, options).table
     letters = feature_letters(command, table.n_presences)
     values: Numbers = {"features": letters}
@@ -153,7 +153,7 @@ def choose_features(
 
 
 def _write_averages(table: SampleTable, name: str, place: Path, files: Numbers) -> None:
-    """Write averages of the variables at the training records (of categories the most frequent one)."""
+    """Write averages of the variables at the training records; for categories, the most frequent one."""
     rows = []
     for k, variable in enumerate(table.names):
         values, category = table.presence[:, k], variable in table.categorical
@@ -166,24 +166,25 @@ def _write_averages(table: SampleTable, name: str, place: Path, files: Numbers) 
 
 
 def _without_existing(command: JavaCommand, options: RunOptions, folder: Path, done: JavaRun) -> RunOptions | None:
-    """Return the options without species that have results; None if none is left. Raise if they may not be replaced."""
+    """Return the options without species that have results, or None if none remains. Raise if results may not be
+    replaced."""
     if not folder.is_dir() or not (command["skipifexists"] or command["askoverwrite"]):
         return options
     names = options.occurrences.species or species_of_samples(command["samplesfile"])
-    there = [name for name in names if any((folder / f"{safe_name(name)}{end}.lambdas").exists() for end in ("", "_0"))]
-    if not there:
+    older = [name for name in names if any((folder / f"{safe_name(name)}{end}.lambdas").exists() for end in ("", "_0"))]
+    if not older:
         return options
     if not command["skipifexists"]:
         raise OutputExistsError(
-            f"{folder} contains results of {there[0]}: add redoifexists to replace, or skipifexists"
+            f"{folder} contains results of {older[0]}: add redoifexists to replace, or skipifexists"
         )
-    done.lines += [f"{name}: skipped, because its results exist" for name in there]
-    missing = [name for name in names if name not in there]
+    done.lines += [f"{name}: skipped, because its results exist" for name in older]
+    missing = [name for name in names if name not in older]
     return options.with_values(occurrences={"species": missing}) if missing else None
 
 
 def _write_results(rows: list[Row], path: Path, append: bool) -> None:
-    """Write the table of all species, or add to the one that is there."""
+    """Write the table of all species, or append to an existing one."""
     if path.exists() and path.is_dir():
         raise OptionError(f"{path} is a folder: expected the table of results")
     if append:
@@ -193,7 +194,7 @@ def _write_results(rows: list[Row], path: Path, append: bool) -> None:
 
 
 def _lines(model: ModelResult, name: str) -> list[str]:
-    """Say what was fitted."""
+    """Return the line of a fitted model."""
     numbers = model.numbers
     tested = numbers.get("auc_test")
     return [
@@ -203,14 +204,14 @@ def _lines(model: ModelResult, name: str) -> list[str]:
     ]
 
 
-_SHARE = 25  # per cent of the records that test a subsample where no percentage is given
+_SHARE = 25  # default percentage of test records in a subsample
 
 
 def fit_replicates(
     command: JavaCommand, options: RunOptions, folder: Path, text: str, choose: Chooser, progress: Progress | None
 ) -> tuple[dict[str, list[ModelResult]], dict[str, SdmError], list[str]]:
-    """Fit the replicates of every species, into a folder each; return the models of each species in their order, why
-    species failed, and notices of the inputs."""
+    """Fit the replicates of every species into separate folders; return the models of each species in order, the errors
+    of species, and notices."""
     task = task_of(options)
     task.check_options(options)
     prepared = task.prepare(options)
@@ -234,19 +235,20 @@ def fit_replicates(
 
 
 def _parts(prepared: SpeciesPrepared, name: str, command: JavaCommand, seed: int) -> Iterator[SpeciesPrepared]:
-    """Give what each replicate of a species is fitted to: training records, and those that test it."""
+    """Yield the inputs of each replicate of a species: training records and test records."""
     table = prepared.tables[name]
     for train, test in divide(table.n_presences, command, seed):
-        own = replace(prepared.only(name), tables={name: table.take(train)})
+        part = replace(prepared.only(name), tables={name: table.take(train)})
         if test.size:
             none = np.zeros(test.size, dtype=np.int64)
-            at = table.presence_x[test], table.presence_y[test]
-            own = replace(own, tests={name: CleanPoints(name, none, none, *at, test, table.presence[test])})
-        yield own
+            xy = table.presence_x[test], table.presence_y[test]
+            part = replace(part, tests={name: CleanPoints(name, none, none, *xy, test, table.presence[test])})
+        yield part
 
 
 def divide(records: int, command: JavaCommand, seed: int) -> list[tuple[Index, Index]]:
-    """Return the records that train and test each replicate: folds; samples with replacement; or all but a share."""
+    """Return the training and test records of each replicate: folds, samples with replacement, or all except a
+    share."""
     rng = np.random.default_rng(seed)
     count, kind, percent = command["replicates"], command["replicatetype"], command["randomtestpoints"]
     if kind == "crossvalidate":
@@ -264,10 +266,10 @@ def divide(records: int, command: JavaCommand, seed: int) -> list[tuple[Index, I
 
 
 def average_row(rows: list[Row], base: str) -> Row:
-    """Return the row of averages over replicates; a column that is not a number in all of them stays empty."""
+    """Return the row of averages over replicates. Columns without a number in every replicate are empty."""
     mean: Row = {}
     for name in rows[0]:
         values = [number(row.get(name)) for row in rows]
-        known = [value for value in values if value is not None]
-        mean[name] = sum(known) / len(known) if len(known) == len(rows) else ""
+        numbers = [value for value in values if value is not None]
+        mean[name] = sum(numbers) / len(numbers) if len(numbers) == len(rows) else ""
     return mean | {"Species": f"{base} (average)"}

@@ -1,4 +1,4 @@
-"""A command of maxent.jar as the options of a run: its flags and its tables, in the words of sdm."""
+"""Convert a command of maxent.jar to the options of a run."""
 
 import csv
 import io
@@ -24,16 +24,16 @@ from sdm.storage.files import safe_name, write_text
 from sdm.types import Numbers
 
 LAYER_ENDINGS = (".asc", ".tif", ".tiff", ".bil", ".grd", ".img", ".nc", ".flt", ".bip", ".bsq")
-FOLDER = "sdm"  # of the program's own results, in the output folder: a folder per species
+FOLDER = "sdm"  # results of sdm in the output folder: a folder per species
 _LETTERS = {"linear": "l", "quadratic": "q", "product": "p", "hinge": "h", "threshold": "t"}
 _SQUARE_ROOT = ((10, 17, 30), (0.2, 0.1, 0.05))
-_BIAS_TYPES = {0: "prior", 3: "prior", 7: "records"}  # Java Maxent's numbers of what a bias file is
+_BIAS_TYPES = {0: "prior", 3: "prior", 7: "records"}  # numbers of the types of a bias file
 _BETAS = ("beta_lqp", "beta_hinge", "beta_threshold", "beta_categorical")
 _FROM = {"q": "l2lqthreshold", "h": "hingethreshold", "p": "lq2lqptthreshold", "t": "lq2lqptthreshold"}
 
 
 def run_options(command: JavaCommand) -> RunOptions:
-    """Return the options of the run that a command asks for.
+    """Return the options of the run for a command.
 
     Raises
     ------
@@ -54,13 +54,13 @@ def run_options(command: JavaCommand) -> RunOptions:
         "layers.files": [layers],
         "layers.categorical": sorted(_toggled(variable_names(layers), command, "togglelayertype")),
         "layers.exclude": sorted(_toggled(variable_names(layers), command, "togglelayerselected")),
-        "layers.nodata": [str(command["nodata"])] if "nodata" in command.given else None,
+        "layers.nodata": [str(command["nodata"])] if "nodata" in command.typed else None,
         "background.points": None if table else command["maximumbackground"],
         "background.bias": effort or None,
         "background.bias_treatment": treatment if effort else None,
         "fit.multiplier": command["betamultiplier"],
-        "fit.tolerance": command.given.get("convergencethreshold"),
-        "fit.max_iterations": command.given.get("maximumiterations"),
+        "fit.tolerance": command.typed.get("convergencethreshold"),
+        "fit.max_iterations": command.typed.get("maximumiterations"),
         "fit.add_presences": added_presences(command, table),
         "fit.quadratic_from": command["l2lqthreshold"],
         "fit.hinge_from": command["hingethreshold"],
@@ -74,10 +74,10 @@ def run_options(command: JavaCommand) -> RunOptions:
         "predict.extrapolation": extrapolation(command),
         "predict.prevalence": command["defaultprevalence"],
         "output.folder": str(_own_folder(command)),
-        "output.overwrite": True,  # the folder is the program's own; files beside it are checked before
+        "output.overwrite": True,  # the folder belongs to sdm; files next to it were checked before
         "output.curves": command["responsecurves"],
         "output.curves_exponent": command["responsecurvesexponent"],
-        "output.figures": ["png"],  # as Java Maxent draws curves and jackknives
+        "output.figures": ["png"],  # as in Java Maxent, for curves and jackknives
         "output.background_predictions": command["writebackgroundpredictions"],
         "output.map": not table and (command["outputgrids"] or command["replicates"] > 1),
         "output.map_picture": command["pictures"] and not table,
@@ -90,18 +90,18 @@ def run_options(command: JavaCommand) -> RunOptions:
 
 
 def divides(command: JavaCommand) -> bool:
-    """Whether replicates are made of the records of a species, and were not given as species of their own."""
+    """Return whether replicates are drawn from the records of a species, and not separate species in the file."""
     return bool(command["replicates"] > 1 and not command["manualreplicates"])
 
 
 def tests_by_folds(command: JavaCommand) -> bool:
-    """Whether a percentage of test records is left to replicates, or is none because replicates are folds."""
+    """Return whether the run has no percentage of test records, because replicates draw them, or are folds."""
     return divides(command) or (command["replicates"] > 1 and command["replicatetype"] == "crossvalidate")
 
 
 def sampling_effort(command: JavaCommand) -> tuple[str, str]:
-    """Return the raster of sampling effort, empty if there is none, and what is done with it; of several flags Java
-    Maxent takes the last one in this order."""
+    """Return the raster of sampling effort and its treatment; the raster is empty without effort. As in Java Maxent,
+    the last of several flags is used."""
     effort, treatment = command["biasfile"], "prior"
     if effort and command["biastype"] not in _BIAS_TYPES:
         raise OptionError(
@@ -109,27 +109,27 @@ def sampling_effort(command: JavaCommand) -> tuple[str, str]:
             "over the effort); to use the raster as a variable, put it into the folder of layers"
         )
     treatment = _BIAS_TYPES.get(command["biastype"], treatment)
-    for name, what in (("factorbiasout", "prior"), ("priordistribution", "prior"), ("debiasaverages", "records")):
-        effort, treatment = (command[name], what) if command[name] else (effort, treatment)
+    for name, use in (("factorbiasout", "prior"), ("priordistribution", "prior"), ("debiasaverages", "records")):
+        effort, treatment = (command[name], use) if command[name] else (effort, treatment)
     return effort, treatment
 
 
 def added_presences(command: JavaCommand, table: bool) -> str:
-    """Return which presences join the background: with layers those whose cells it does not hold, with tables all."""
+    """Return the presences to add to the background: with layers those in other cells, with tables all."""
     if not command["addsamplestobackground"]:
         return "none"
     return "all" if table or command["addallsamplestobackground"] else "distinct"
 
 
 def _own_folder(command: JavaCommand) -> Path:
-    """Return where the results of sdm go: those of one species into a folder of its own, as those of several do."""
+    """Return the folder of the results of sdm. One species has a subfolder too."""
     names = chosen_species(command) or species_of_samples(command["samplesfile"])
     folder = Path(command["outputdirectory"]) / FOLDER
     return folder / safe_name(names[0]) if len(names) == 1 else folder
 
 
 def extrapolation(command: JavaCommand) -> str:
-    """Return what is predicted outside the training range."""
+    """Return the treatment of extrapolation."""
     if not command["extrapolate"]:
         return "none"
     if not command["doclamp"]:
@@ -140,7 +140,7 @@ def extrapolation(command: JavaCommand) -> str:
 
 
 def feature_letters(command: JavaCommand, records: int) -> str:
-    """Return the feature classes for a number of training records, as Java Maxent chooses them."""
+    """Return the feature classes for a number of training records, by the rules of Java Maxent."""
     allowed = [letter for name, letter in _LETTERS.items() if command[name]]
     if not command["autofeature"]:
         return "".join(allowed)
@@ -148,25 +148,25 @@ def feature_letters(command: JavaCommand, records: int) -> str:
 
 
 def square_root_beta(letters: str, records: int) -> float:
-    """Return the regularisation of categories by `dosqrtcat`: the geometric mean of that of linear features and of a
-    table of its own."""
+    """Return the regularisation of categories with `dosqrtcat`: the geometric mean of the one of linear features and of
+    another table."""
     return math.sqrt(table_numbers(letters, records)["l"] * float(np.interp(records, *_SQUARE_ROOT)))
 
 
 def threshold_key(text: str) -> str | None:
-    """Return the key of a threshold rule from its full name in Java Maxent, or from ours; None if there is none."""
+    """Return the key of a threshold rule from its full name in Java Maxent or its key; None for an empty text."""
     if not text:
         return None
-    known = {name.lower(): key for key, name in {**NAMES, **TEST_NAMES}.items()}
-    found = known.get(text.lower(), text.lower() if text.lower() in known.values() else None)
-    if found is None:
+    keys = {name.lower(): key for key, name in {**NAMES, **TEST_NAMES}.items()}
+    key = keys.get(text.lower(), text.lower() if text.lower() in keys.values() else None)
+    if key is None:
         names = "; ".join({**NAMES, **TEST_NAMES}.values())
         raise OptionError(f"applythresholdrule={text}: expected one of {names}")
-    return found
+    return key
 
 
 def projections(command: JavaCommand) -> dict[str, str]:
-    """Return the places to project to, by the names that their results have."""
+    """Return the layers to project to, by the names of their results."""
     places = [place.strip() for place in command["projectionlayers"].split(",") if place.strip()]
     names = [Path(place).stem if is_swd([place]) else Path(place).name for place in places]
     if twice := [name for name in names if names.count(name) > 1]:
@@ -188,18 +188,18 @@ def variable_names(layers: str) -> list[str]:
 
 
 def chosen_species(command: JavaCommand) -> list[str]:
-    """Return the species that are left when some are toggled; none (all) where none is."""
+    """Return the species that are not excluded by toggles; empty for all species."""
     if not command.toggles["togglespeciesselected"]:
         return []
     names = species_of_samples(command["samplesfile"])
     out = _toggled(names, command, "togglespeciesselected")
-    if not (left := [name for name in names if name not in out]):
+    if not (remaining := [name for name in names if name not in out]):
         raise ConflictError("togglespeciesselected excludes all species: use other prefixes of names")
-    return left
+    return remaining
 
 
 def species_of_samples(samples: str) -> list[str]:
-    """Return the species of an occurrence file, by its first column, as Java Maxent has it."""
+    """Return the species in the first column of an occurrence file, as in Java Maxent."""
     rows = TextTable(_file(samples)).texts()
     return list(dict.fromkeys(row[0].strip() for _, row in rows if row and row[0].strip()))
 
@@ -211,7 +211,7 @@ def _file(place: str) -> Path:
 
 
 def _toggled(names: Sequence[str], command: JavaCommand, flag: str) -> set[str]:
-    """Return the names that toggles turn round: each does it to all that begin with it, so twice is nothing."""
+    """Return the names that toggles select. A toggle inverts all names with its prefix, so that two cancel out."""
     out: set[str] = set()
     for word in command.toggles[flag]:
         out ^= _hit(names, word, command["prefixes"])
@@ -219,20 +219,20 @@ def _toggled(names: Sequence[str], command: JavaCommand, flag: str) -> set[str]:
 
 
 def _hit(names: Iterable[str], word: str, prefixes: bool) -> set[str]:
-    """Return the names that a toggle means; in species a space and an underscore are the same."""
+    """Return the names that a toggle matches; spaces and underscores are equal."""
     plain = word.replace(" ", "_")
     same = {name: name.replace(" ", "_") for name in names}
     return {name for name, text in same.items() if text == plain or (prefixes and text.startswith(plain))}
 
 
-# Places of the species, x, y and the first variable in a file of the NCEAS group (Elith et al. 2006), from 0.
+# Columns of species, x, y and the first variable in a file of the NCEAS group (Elith et al. 2006), from 0.
 _SPECIES, _X, _Y, _FIRST = 1, 4, 5, 7
 _REPLICATE = re.compile(r"(?P<base>.+)_(?P<number>\d+)$")
 
 
 def with_plain_columns(command: JavaCommand) -> JavaCommand:
-    """Return a command whose tables have the columns species, x, y and variables: where NCEAS's columns are meant
-    (`nceas`), with copies in the output folder.
+    """Return a command with tables of species, x, y and variables. With `nceas`, copies of the tables with these
+    columns are written to the output folder.
 
     Raises
     ------
@@ -250,7 +250,7 @@ def with_plain_columns(command: JavaCommand) -> JavaCommand:
 
 
 def _write_plain(source: Path, folder: Path) -> Path:
-    """Write a table of NCEAS's columns with plain ones beside the results."""
+    """Write a copy of a table in the NCEAS format with the usual columns."""
     if not source.is_file():
         raise MissingFileError(f"{source} does not exist: check the path")
     table = TextTable(source)
@@ -269,14 +269,14 @@ def _write_plain(source: Path, folder: Path) -> Path:
 
 
 def replicates_by_name(models: dict[str, ModelResult], count: int) -> dict[str, list[ModelResult]]:
-    """Gather models of species called `<species>_0`, `<species>_1`, … by species (`manualreplicates`); those of which
-    not all `count` are there stay by themselves."""
+    """Group models of `<species>_0`, `<species>_1`, … by species (`manualreplicates`). Species without all `count`
+    replicates remain separate."""
     if count < 2:
         return {name: [model] for name, model in models.items()}
     numbers = {name: _REPLICATE.fullmatch(name) for name in models}
-    bases = dict.fromkeys(found["base"] for found in numbers.values() if found)
-    whole = {base: [f"{base}_{k}" for k in range(count)] for base in bases}
-    whole = {base: names for base, names in whole.items() if all(name in models for name in names)}
-    taken = {name for names in whole.values() for name in names}
-    gathered = {base: [models[name] for name in names] for base, names in whole.items()}
+    bases = dict.fromkeys(match["base"] for match in numbers.values() if match)
+    complete = {base: [f"{base}_{k}" for k in range(count)] for base in bases}
+    complete = {base: names for base, names in complete.items() if all(name in models for name in names)}
+    taken = {name for names in complete.values() for name in names}
+    gathered = {base: [models[name] for name in names] for base, names in complete.items()}
     return gathered | {name: [models[name]] for name in models if name not in taken}

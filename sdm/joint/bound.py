@@ -79,7 +79,7 @@ def _needed(n: float, relative_margin: float, log_labelings: float, divergence: 
 
 
 def bound_excess(n: float, relative_margin: float, log_labelings: float, divergence: float) -> float:
-    """Return the terms of the bound besides the share of sites within the margin, at the best m.
+    """Return the terms of the bound except the share of sites within the margin, at the best m.
 
     `relative_margin` is γ/c.
     """

@@ -95,9 +95,9 @@ def check_labels(labels: States, names: Sequence[str]) -> list[str]:
     ]
 
 
-def as_states(known: Any, shape: tuple[int, int], names: Sequence[str]) -> States:
+def as_states(observed: Any, shape: tuple[int, int], names: Sequence[str]) -> States:
     """Return the states of a prediction: observed labels are fixed, the others are free."""
-    if known is None:
+    if observed is None:
         return free_states(*shape)
-    labels = read_labels(known, names, shape[0])
+    labels = read_labels(observed, names, shape[0])
     return np.where(labels < 0, FREE, labels).astype(np.int8)

@@ -144,7 +144,7 @@ class RandomEffect:
         for s, name in enumerate(species):
             observed = labels[:, s] >= 0
             for g, level in enumerate(self.levels):
-                here = observed & (text == level)
+                at_level = observed & (text == level)
                 effect, sd = float(self.effect[s, g]), float("nan") if spread is None else float(spread[s, g])
                 out.append(
                     {
@@ -154,8 +154,8 @@ class RandomEffect:
                         "sd": sd,
                         "low": effect - HALF_WIDTH * sd,
                         "high": effect + HALF_WIDTH * sd,
-                        "sites": int(np.count_nonzero(here)),
-                        "presences": int(np.count_nonzero(labels[here, s] > 0)),
+                        "sites": int(np.count_nonzero(at_level)),
+                        "presences": int(np.count_nonzero(labels[at_level, s] > 0)),
                     }
                 )
         return out

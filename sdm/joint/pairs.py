@@ -132,7 +132,7 @@ class _Pair:
         _shares(self.a, self.b, theta, shares)
         return self._features(*shares.T) - self.observed
 
-    def at(self, theta: Array) -> tuple[float, Array, Array]:
+    def evaluate(self, theta: Array) -> tuple[float, Array, Array]:
         """Return log loss and penalty, with gradient and curvature."""
         gradient, curve = np.zeros(5), np.zeros((5, 5))
         log_z = _moments(self.a, self.b, theta, gradient, curve)
@@ -149,7 +149,7 @@ class _Pair:
             return theta
 
         def evaluate(part: Array) -> Curved:
-            value, gradient, curve = self.at(embed(part))
+            value, gradient, curve = self.evaluate(embed(part))
             return value, gradient[free], curve[free, free]
 
         start = np.zeros(5)[free]
@@ -165,13 +165,13 @@ class _Pair:
 
     def error(self, theta: Array, visits: Index) -> float:
         """Return the standard error of w at the optimum."""
-        row = np.linalg.solve(self.at(theta)[2], np.eye(5)[4])
+        row = np.linalg.solve(self.evaluate(theta)[2], np.eye(5)[4])
         return float(np.sqrt(max(row[4], np.sum(np.bincount(visits, weights=self.scores(theta) @ row) ** 2))))
 
     def null_score(self, visits: Index) -> float:
         """Return the score test of w = 0: the slope in w in standard deviations."""
         theta = self.fit(ALONE)
-        curve = self.at(theta)[2]
+        curve = self.evaluate(theta)[2]
         # the part of w that is independent of the others
         row = np.append(np.linalg.solve(curve[ALONE, ALONE], -curve[ALONE, 4]), 1.0)
         visit = np.bincount(visits, weights=self.scores(theta) @ row)

@@ -136,16 +136,16 @@ def assess(
         common: Numbers = {"assessor": assessor, "executor": pool, "progress": progress}
         if split is not None:
             keep = options.output.uncertainty
-            whole, folds = (table, split) if nested is None else nested
+            all_data, folds = (table, split) if nested is None else nested
             if validated is not None and nested is None and not keep and same_folds(validated.split, split):
                 assessed.validation = validated
             else:
-                assessed.validation = cross_validate(whole, fit.base, folds, keep_models=keep, start=start, **common)
+                assessed.validation = cross_validate(all_data, fit.base, folds, keep_models=keep, start=start, **common)
         if test.jackknife:
             assessed.jackknife = jackknife(table, single, fit.test, **common)
         if test.null_models and split is not None:
-            whole, folds = (table, split) if nested is None else nested
-            nulls = null_models(whole, single, folds, iterations=test.null_models, seed=options.seed, **common)
+            all_data, folds = (table, split) if nested is None else nested
+            nulls = null_models(all_data, single, folds, iterations=test.null_models, seed=options.seed, **common)
             assessed.nulls = nulls
     return assessed
 

@@ -138,7 +138,7 @@ ASSESSMENT: tuple[Artefact[AnyMeasured], ...] = (
 
 
 def write_assessment(measured: AnyMeasured, model: FittedModel, stack: "Stack | None", to: Destination) -> None:
-    """Write a model with those of its replicates and the assessment figures, and register their names."""
+    """Write a model, the models of its replicates and the assessment figures, and register their names."""
     folder, files = to.folder, to.files
     name, replicates = safe_name(measured.name), measured.assessed.replicates
     files["model"] = save_model(model, folder / f"{name}.npz").name

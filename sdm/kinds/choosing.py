@@ -24,12 +24,12 @@ from sdm.types import Progress
 LEAST = 2  # smallest number of variables for a selection
 
 
-def refuse_choice(options: RunOptions, what: str) -> None:
+def refuse_choice(options: RunOptions, inputs: str) -> None:
     """Raise if the options select variables of inputs without variables."""
     layers = options.layers
     for name in ("drop_correlated", "drop_vif", "reduce", "reduce_to"):
         if getattr(layers, name) not in (None, False):
-            raise InapplicableError(f"layers.{name}={getattr(layers, name)!r} does not apply to {what}: remove it")
+            raise InapplicableError(f"layers.{name}={getattr(layers, name)!r} does not apply to {inputs}: remove it")
 
 
 def choose_variables(
@@ -93,12 +93,12 @@ def foresee_choice(table: SampleTable | SiteSample, options: RunOptions) -> list
     if layers.drop_correlated is not None:
         near = (abs(collinearity.pearson) > layers.drop_correlated).sum(axis=1) > 1
         names = [name for name, is_near in zip(collinearity.names, near) if is_near]
-        some = f"{len(names)} of {len(table.names)} variables have |r| above {layers.drop_correlated:g} with another"
-        facts.append(f"{some}, {over}{f': {name_list(names, LISTED)}' if names else ''}")
+        text = f"{len(names)} of {len(table.names)} variables have |r| above {layers.drop_correlated:g} with another"
+        facts.append(f"{text}, {over}{f': {name_list(names, LISTED)}' if names else ''}")
     if layers.drop_vif is not None:
-        gone = drop_inflated(collinearity, layers.drop_vif)
-        some = f"{len(gone)} of {len(table.names)} variables have a VIF above {layers.drop_vif:g}, one after the other"
-        facts.append(f"{some}, {over}{f': {listed_drops(gone)}' if gone else ''}")
+        drops = drop_inflated(collinearity, layers.drop_vif)
+        text = f"{len(drops)} of {len(table.names)} variables have a VIF above {layers.drop_vif:g}, one after the other"
+        facts.append(f"{text}, {over}{f': {listed_drops(drops)}' if drops else ''}")
     return facts
 
 

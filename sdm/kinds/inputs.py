@@ -130,9 +130,9 @@ def read_area(options: RunOptions, stack: Stack) -> StudyArea | None:
     return StudyArea.read(options.background.area, stack.crs, grid=stack)
 
 
-def check_species(wanted: Sequence[str], species: Sequence[str], source: str) -> None:
+def check_species(names: Sequence[str], species: Sequence[str], source: str) -> None:
     """Raise for a species that the file does not contain."""
-    for name in wanted:
+    for name in names:
         if name not in species:
             more = f" and {len(species) - 10:,} more" if len(species) > 10 else ""
             raise UnknownNameError(f"species '{name}' is not in {source}, which has {', '.join(species[:10])}{more}")
@@ -229,11 +229,11 @@ def open_text(path: str | Path) -> TextTable:
 
 
 def check_columns(model: FittedModel, text: TextTable, others: Sequence[str] = ()) -> None:
-    """Raise if a table lacks a variable of a model, except those that are `known` otherwise."""
+    """Raise if a table lacks a variable of a model, except `others`."""
     missing = [name for name in model.names if name not in text.header and name not in others]
     if absent := [f"'{name}'" for name in missing]:
-        what = "a variable" if len(absent) == 1 else "variables"
-        hint = f"{what} of the model: add it, or give layers with --layers"
+        noun = "a variable" if len(absent) == 1 else "variables"
+        hint = f"{noun} of the model: add it, or give layers with --layers"
         if has_place(missing) and not without_place(missing):
-            hint = f"{what} of the model: add columns of coordinates, such as x and y, or longitude and latitude"
+            hint = f"{noun} of the model: add columns of coordinates, such as x and y, or longitude and latitude"
         raise ColumnError(f"file '{text.path.name}' has no column {', '.join(absent)}, {hint}")

@@ -37,16 +37,16 @@ def refuse_one_map(output: Path, makes: str) -> None:
 def publish_maps(
     model: FittedModel,
     output: Path,
-    given: MapOptions,
+    settings: MapOptions,
     write: Callable[[Path, NoveltyMaps], Iterable[tuple[Tags, RasterSummary]]],
     scale: str = "",
     first: Sequence[str] = (),
 ) -> MapResult:
     """Write maps, and maps of novelty, into a folder with their styles, atomically. `write` returns the content of each
     map. Lines of the `first` come before the lines of the maps."""
-    with staging(output, overwrite=given.overwrite, keep=True) as stage:
-        beside = {name: stage / f"{name}.tif" for name in novelty_places(given.novelty, stage)}
-        novelty = NoveltyMaps(model, beside, given.novelty, scale)
+    with staging(output, overwrite=settings.overwrite, keep=True) as stage:
+        beside = {name: stage / f"{name}.tif" for name in novelty_places(settings.novelty, stage)}
+        novelty = NoveltyMaps(model, beside, settings.novelty, scale)
         maps = {one.path.relative_to(stage).as_posix(): (shown, one) for shown, one in write(stage, novelty)}
         style_folder(stage)
     lines = [f"written: {output / key} ({one.text})" for key, (_, one) in maps.items()]
@@ -56,24 +56,24 @@ def publish_maps(
 
 
 def write_value_map(
-    model: ValueModel, stack: Stack, raster: Path, given: MapOptions, tags: Tags, novelty: NoveltyMaps | None = None
+    model: ValueModel, stack: Stack, raster: Path, settings: MapOptions, tags: Tags, novelty: NoveltyMaps | None = None
 ) -> RasterSummary:
     """Write the values of a model over layers; or presence and absence with a threshold."""
-    scale = given.scale or model.scale
-    level = None if given.threshold is None else threshold_on_scale(model, given.threshold, scale)
-    tags = tags | rule_tag(given.threshold)
-    return predict_raster(model, stack, raster, given.how, scale=scale, threshold=level, tags=tags, novelty=novelty)
+    scale = settings.scale or model.scale
+    level = None if settings.threshold is None else threshold_on_scale(model, settings.threshold, scale)
+    tags = tags | rule_tag(settings.threshold)
+    return predict_raster(model, stack, raster, settings.how, scale=scale, threshold=level, tags=tags, novelty=novelty)
 
 
 def publish_value_map(
-    model: ValueModel, fitted: FittedModel, stack: Stack, output: Path, given: MapOptions, tags: Tags
+    model: ValueModel, fitted: FittedModel, stack: Stack, output: Path, settings: MapOptions, tags: Tags
 ) -> MapResult:
     """Write a map of values, or of presence and absence, and maps of novelty next to it, with their styles,
     atomically."""
-    places = novelty_places(given.novelty, output)
+    places = novelty_places(settings.novelty, output)
     with publishing_maps([output, *places.values()]) as (place, *novelty_paths):
-        novelty = NoveltyMaps(fitted, dict(zip(places, novelty_paths)), given.novelty, given.scale or "")
-        summary = write_value_map(model, stack, place, given, tags, novelty)
+        novelty = NoveltyMaps(fitted, dict(zip(places, novelty_paths)), settings.novelty, settings.scale or "")
+        summary = write_value_map(model, stack, place, settings, tags, novelty)
     result = MapResult({"map": output}, summary.numbers, [f"written: {output} ({summary.text})"])
     return result.with_novelty(novelty, places)
 
@@ -84,7 +84,7 @@ def write_value_maps(
     stack: Stack,
     raster: Path,
     of: str,
-    given: MapOptions,
+    settings: MapOptions,
     tags: Tags,
 ) -> Files:
     """Write the spread over replicates next to a map, and presence and absence with a threshold; return their names.
@@ -93,10 +93,10 @@ def write_value_maps(
     if replicates:
         paths = {name: raster.with_name(f"{raster.stem}_{name}.tif") for name in STATISTICS}
         about = {**tags, "model_id": model.identity}
-        write_spread_maps(replicates, stack, paths, given.how, scale=given.scale or model.scale, tags=about)
+        write_spread_maps(replicates, stack, paths, settings.how, scale=settings.scale or model.scale, tags=about)
         files |= {f"{name} {of}": path.name for name, path in paths.items()}
-    if given.threshold is not None:
+    if settings.threshold is not None:
         binary = raster.with_name(f"{raster.stem}_thresholded.tif")
-        write_value_map(model, stack, binary, given, tags)
+        write_value_map(model, stack, binary, settings, tags)
         files[f"thresholded {of}"] = binary.name
     return files

@@ -87,7 +87,7 @@ class MapOptions:
     threshold: str | float | None = None
     extrapolation: str = "clamp"
     novelty: tuple[str, ...] = ()  # measures to map
-    known: SurveyFile | None = None  # labels that are held
+    known: SurveyFile | None = None  # labels that are fixed
     communities: bool = False  # whether to list possible communities
     study_area: "StudyArea | None" = None
     threads: int = 2
@@ -97,10 +97,8 @@ class MapOptions:
     @classmethod
     def of_run(cls, options: "RunOptions", area: "StudyArea | None", progress: Progress | None) -> "MapOptions":
         """Return the map options of a run, for a model without a threshold."""
-        own = options.predict
-        return cls(
-            own.scale, extrapolation=own.extrapolation, study_area=area, threads=options.threads, progress=progress
-        )
+        o = options.predict
+        return cls(o.scale, extrapolation=o.extrapolation, study_area=area, threads=options.threads, progress=progress)
 
     @property
     def how(self) -> "MapPass":
@@ -186,11 +184,11 @@ class ModelTask(ABC, Generic[ModelT]):
         return [output]
 
     @abstractmethod
-    def map(self, model: ModelT, stack: "Stack", output: Path, given: MapOptions) -> MapResult:
+    def map(self, model: ModelT, stack: "Stack", output: Path, settings: MapOptions) -> MapResult:
         """Write the maps of a model over layers."""
 
     def projected(self, model: ModelT, name: str) -> "ProjectedModel":
-        """Return what `sdm project` maps of a model; raise if the model cannot be projected."""
+        """Return the targets of a model in `sdm project`; raise if the model cannot be projected."""
         from sdm.maps.projection.targets import ProjectedModel
 
         return ProjectedModel(model, name)

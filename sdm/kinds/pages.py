@@ -30,7 +30,7 @@ def write_page(results: Results) -> Path:
 
 def write_all_metadata(place: Path) -> list[Path]:
     """Write the metadata of all models of a results folder."""
-    return [path for results in _found(place) if results.data_type for path in write_metadata(results)]
+    return [path for results in _results_in(place) if results.data_type for path in write_metadata(results)]
 
 
 def draw_figures(places: Iterable[Path], formats: Sequence[str]) -> list[Path]:
@@ -41,7 +41,7 @@ def draw_figures(places: Iterable[Path], formats: Sequence[str]) -> list[Path]:
     """
     drawn: list[Path] = []
     for place in map(Path, places):
-        all_results = _found(place)
+        all_results = _results_in(place)
         folders = dict.fromkeys([place, *(results.folder for results in all_results)]) if place.is_dir() else {}
         all_results += [read_results(path) for folder in folders for path in find_projections(folder / SCENARIOS)]
         for results in [*all_results, *_group_beside(place, all_results)]:
@@ -57,7 +57,7 @@ def _paper(results: Results, formats: Sequence[str]) -> Paper:
     return Paper(tuple(formats), int(dpi or DPI), None if width is None else read_width(str(width)), pictures_as=())
 
 
-def _found(place: Path) -> list[Results]:
+def _results_in(place: Path) -> list[Results]:
     """Return the results of a place."""
     return [read_results(path) for path in find_results(place)]
 
@@ -77,7 +77,7 @@ def make_pages(places: Iterable[Path], planned: Callable[[Path], int | None] | N
     """
     written = []
     for place in map(Path, places):
-        all_results = _found(place)
+        all_results = _results_in(place)
         previews = [None if results.kind == PROJECTION_KIND else write_preview(results) for results in all_results]
         written += [write_page(results) for results in all_results]
         if not place.is_dir():

@@ -158,9 +158,9 @@ def set_sites_aside(sites: SiteSample, options: RunOptions) -> NDArray[np.bool_]
 def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = None) -> Split | None:
     """Divide survey sites for validation by the options, with all visits to a site together; None without validation.
 
-    Random partitions are stratified by class. The location of a site is that of its first visit. Folds of a column of
-    the user (`own`) are used visit by visit, with a warning if a site is in several folds. Raise for impossible options
-    before any fit.
+    Random partitions are stratified by class. The location of a site is the location of its first visit. Folds of a
+    column of the user (`own`) are used visit by visit, with a warning if a site is in several folds. Raise for
+    impossible options before any fit.
     """
     how, test = options.test.division, options.test
     if how is None:
@@ -170,7 +170,7 @@ def split_sites(sites: SiteSample, options: RunOptions, stack: Stack | None = No
     if how == "own":
         split = labelled_folds(_fold_labels(sites, test), noun="sites")
     else:
-        check_folds(_asked(test) if how in ("random", "block", "environment") else 0, sites.group)
+        check_folds(_fold_count(test) if how in ("random", "block", "environment") else 0, sites.group)
         split = _split_by_site(sites, options, how, stack)
     option = f"--split {how}"
     if how in ("random", "bootstrap", "subsample"):
@@ -185,7 +185,7 @@ def _split_by_site(sites: SiteSample, options: RunOptions, how: str, stack: Stac
     test, (label, rng) = options.test, _drawing(sites, options)
     member, kind = number_sites(label, sites.group)
     if sites.label is not None and how == "random":
-        return by_group("random", fold_numbers(label, _asked(test), rng, sites.group), None, "full", noun="sites")
+        return by_group("random", fold_numbers(label, _fold_count(test), rng, sites.group), None, "full", noun="sites")
     if sites.label is not None and how == "subsample":
         draws = [training_rows(label, test.percent or SUBSAMPLE, rng, sites.group) for _ in range(test.replicates)]
         parts = [(np.flatnonzero(train), np.flatnonzero(~train)) for train in draws]
@@ -234,7 +234,7 @@ def with_default_folds(options: RunOptions) -> RunOptions:
     return options.with_values(test={"folds": FOLDS})
 
 
-def _asked(test: TestOptions) -> int:
+def _fold_count(test: TestOptions) -> int:
     """Return the number of folds, unless the method implies it."""
     return test.folds or (test.replicates if test.replicates > 1 else FOLDS)
 
@@ -242,7 +242,7 @@ def _asked(test: TestOptions) -> int:
 def _arguments(table: SampleTable, options: RunOptions, how: str, stack: Stack | None) -> Numbers:
     """Return the additional arguments of a method."""
     test = options.test
-    folds = _asked(test)
+    folds = _fold_count(test)
     around = {} if how in WHOLE_BACKGROUND else {"background": test.validation_background}
     match how:
         case "random":
@@ -272,8 +272,8 @@ def _board(stack: Stack | None) -> Numbers:
     if stack is None:
         raise InapplicableError("test.split=checkerboard needs layers: use test.split=block")
     cell = abs(stack.transform.a), abs(stack.transform.e)
-    left, _, _, top = stack.bounds
-    return {"origin": (left, top), "cell": cell}
+    west, _, _, top = stack.bounds
+    return {"origin": (west, top), "cell": cell}
 
 
 def _placed(table: SampleTable, how: str, stack: Stack | None) -> SampleTable:

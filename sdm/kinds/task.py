@@ -67,7 +67,7 @@ class Prepared:
     notices: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # warnings for all models
     fate: "pd.DataFrame | None" = None  # every row of the file of records or sites, with its status
-    fate_crs: str = "EPSG:4326"  # of its coordinates, which are those of the file
+    fate_crs: str = "EPSG:4326"  # of its coordinates, as in the file
     chosen: "dict[str, VariableChoice]" = field(default_factory=dict)  # by model, if variables were dropped
     validated: "dict[str, CrossValidation]" = field(default_factory=dict)  # by model, if folds selected settings
     of_several: bool = False  # whether this is the part of one model among several
@@ -77,7 +77,7 @@ class Prepared:
     def only(self, name: str) -> Self:
         """Return the part of one model, which is small enough to send to another process."""
         parts: Numbers = {
-            what: {name: values[name]} if name in (values := getattr(self, what)) else {} for what in self.by_model
+            key: {name: values[name]} if name in (values := getattr(self, key)) else {} for key in self.by_model
         }
         if self.ledger is not None:
             parts["ledger"] = self.ledger.only(name)
@@ -150,13 +150,13 @@ class ModelResult:
     records: dict[str, int] | None = None  # the record cleaning summary
     lines: list[str] = field(default_factory=list)  # the main results as text
 
-    def whole(self) -> "ModelResult":
+    def complete(self) -> "ModelResult":
         """Return the same with all numbers in its folder; results of a run over many models contain the folder only."""
         if self.numbers or self.folder is None:
             return self
-        found = load_json(self.folder / self.files["numbers"])
-        parts = {name: found[name] for name in ("files", "notes", "warnings", "records") if name in found}
-        numbers = {name: value for name, value in found.items() if name not in OUTER}
+        stored = load_json(self.folder / self.files["numbers"])
+        parts = {name: stored[name] for name in ("files", "notes", "warnings", "records") if name in stored}
+        numbers = {name: value for name, value in stored.items() if name not in OUTER}
         return replace(self, numbers=numbers, **parts)
 
     def line(self, key: str, text: str) -> str:
@@ -172,11 +172,11 @@ class ModelResult:
 
         return [self.line("map", outside_line(counted))]
 
-    def file_lines(self, wanted: Sequence[str]) -> list[str]:
+    def file_lines(self, keys: Sequence[str]) -> list[str]:
         """Return the results folder and its main files."""
-        there = [key for key in wanted if key in self.files]
-        wide = max(map(len, there), default=0)
-        return [self.line("results", str(self.folder)), *(f"    {key:<{wide}} {self.files[key]}" for key in there)]
+        listed = [key for key in keys if key in self.files]
+        wide = max(map(len, listed), default=0)
+        return [self.line("results", str(self.folder)), *(f"    {key:<{wide}} {self.files[key]}" for key in listed)]
 
 
 @dataclass(frozen=True)

@@ -120,8 +120,8 @@ def write_fate(prepared: Prepared, fate: "pd.DataFrame | None", to: Destination)
 def write_run(task: AnyModelTask, options: RunOptions, folder: Path, command: str, verb: str | None = None) -> None:
     """Write the run file that repeats the run, and the command."""
     head = f"# Repeat with: {verb or task.command} run.yaml -o FOLDER\n"
-    wanted = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}
-    text = dump_yaml(options.model_copy(update={"kind": task.options_of}), wanted)
+    names = {leaf.dotted for leaf in leaves() if applies(leaf, task.options_of)}
+    text = dump_yaml(options.model_copy(update={"kind": task.options_of}), names)
     if HIDDEN in text:
         head += (
             f"# Secrets of addresses are not stored: write them in place of {HIDDEN}, or as environment variables such "

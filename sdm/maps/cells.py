@@ -1,4 +1,4 @@
-"""The cells of a window that have a value in every variable of a model, side by side."""
+"""The cells of a window that have a value in every variable of a model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,8 @@ from sdm.types import AnyArray, Array
 
 
 class KnownCells:
-    """The cells of a window, `width` cells wide, that are known: models of the same variables predict them alone.
+    """The cells of a window with values in all variables, in a window of `width` columns. Models of the same variables
+    share them.
 
     Attributes
     ----------
@@ -39,26 +40,26 @@ class KnownCells:
         return len(self._places)
 
     def spread(self, part: AnyArray, missing: float, dtype: DTypeLike | None = None) -> AnyArray:
-        """Return an array of every cell of the window from one of these cells: `missing` elsewhere."""
+        """Return an array of all cells of the window, with `part` at these cells and `missing` elsewhere."""
         out = np.full(len(self.known), missing, dtype=dtype or part.dtype)
         out[self.known] = part
         return out
 
     def size(self, area: Array, chosen: NDArray[np.bool_]) -> Array:
-        """Return how many cells are chosen, and their area; `area` is that of a cell in each row."""
+        """Return the number of chosen cells and their area; `area` is the area of one cell in each row."""
         by_row = np.bincount(self._rows[chosen], minlength=self._height)
         return np.array([by_row.sum(), area @ by_row])
 
     def sums(self, area: Array, chosen: NDArray[np.bool_] | None = None) -> Array:
-        """Return the area of all cells, or of the chosen ones, and the sums over them of every variable times area;
-        `area` is that of a cell in each row."""
+        """Return the area of all cells, or of the chosen ones, and the area-weighted sum of each variable over them.
+        `area` is the area of one cell in each row."""
         weight = area[self._rows] if chosen is None else area[self._rows] * chosen
         return np.append(weight.sum(), _sums(self.values, weight))
 
 
 @jit_sum
 def _sums(values, weight):  # type: ignore[no-untyped-def]
-    """Return the sum of every variable times a weight, Σ w x, in double precision."""
+    """Return the weighted sum of each variable, Σ w x, in double precision."""
     out = np.zeros(values.shape[0])
     for v in range(out.size):
         total = 0.0

@@ -46,7 +46,7 @@ MEASURES: dict[str, tuple[str, ...]] = {
     "limiting": ("limiting",),
 }
 OF_VARIABLES = ("mod", "exdet_variable", "limiting")  # maps with numbers of variables
-REPEATS = ("mess", "clamping")  # shares of the reference's points; and mostly 0
+REPEATS = ("mess", "clamping")  # shares of the reference points, mostly 0
 TITLES = {
     "mess": "MESS (negative: outside the training range)",
     "mod": "most dissimilar variable",
@@ -57,12 +57,12 @@ TITLES = {
     "clamping": "difference between predictions with and without clamping",
     "limiting": "limiting variable (0: none)",
 }
-NUMBERS = 1 << 22  # features and predictions that are held at once, in each thread
+NUMBERS = 1 << 22  # features and predictions in memory at once, per thread
 NO_VARIABLE: Colour = (220, 220, 220)
 
 
 def read_measures(words: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return the measures of novelty that are asked for, each once: names, or one text with commas between them."""
+    """Return the measures of novelty without repetition, from names or a text with commas."""
     listed = [words] if isinstance(words, str) else list(words or ())
     names = [name.strip() for text in listed for name in text.split(",") if name.strip()]
     for name in names:
@@ -72,7 +72,7 @@ def read_measures(words: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def check_measures(model: FittedModel, measures: Sequence[str]) -> None:
-    """Raise if a model cannot be measured by some of the measures."""
+    """Raise if a measure does not apply to a model."""
     if "limiting" in measures:
         _one_band(model)
     if model.reference is None and set(measures) - {"clamping"}:
@@ -82,7 +82,7 @@ def check_measures(model: FittedModel, measures: Sequence[str]) -> None:
 
 
 def novelty_places(measures: Sequence[str], beside: Path) -> dict[str, Path]:
-    """Return where the maps of some measures go, beside a map `<stem>.tif`: `<stem>_mess.tif`, `<stem>_mod.tif`, …"""
+    """Return the paths of the maps of measures, beside a map `<stem>.tif`: `<stem>_mess.tif`, `<stem>_mod.tif`, …"""
     return {name: beside.with_name(f"{beside.stem}_{name}.tif") for one in measures for name in MEASURES[one]}
 
 
@@ -105,7 +105,7 @@ class Novelty:
         )
         self.names = tuple(name for one in measures for name in MEASURES[one])
         self._place = [k for k, name in enumerate(model.names) if is_place(name)]
-        self._measured = [k for k in range(len(model.names)) if k not in self._place]  # of the environment
+        self._measured = [k for k in range(len(model.names)) if k not in self._place]  # variables of the environment
         check_measures(model, measures)
         self.band = _one_band(model) if "limiting" in measures else 0
         reference = model.reference
@@ -118,28 +118,27 @@ class Novelty:
     def measure(
         self, columns: Sequence[AnyArray], predicted: Array | None = None, clamped: bool = True
     ) -> dict[str, AnyArray]:
-        """Return the maps at points given as one column per variable, by name: floats, NaN where a value is missing,
-        and bytes, 255 there.
+        """Return the maps at points, from one array per variable. Missing values are NaN, or 255 in bytes.
 
-        `predicted` is the model's prediction there, `(bands, n)`, `clamped` or not; without it, it is computed. Some
-        points are measured at a time, so that memory does not grow with their number.
+        `predicted` is the prediction of the model, `(bands, n)`, with or without clamping; if it is None, it is
+        computed. Points are measured in blocks to limit the memory.
         """
         out: dict[str, AnyArray] = {}
-        if "mess" in self.measures:  # takes no memory but that of its maps
+        if "mess" in self.measures:  # needs no memory except for its maps
             out["mess"], variable = self._made["mess"].measure(self._of_environment(columns))
             out["mod"] = _numbered(self._of_model(variable))
         if len(out) == len(self.names):
             return out
         parts = []
         for first in range(0, max(len(columns[0]), 1), self._step):
-            some = slice(first, first + self._step)
-            known = None if predicted is None else predicted[:, some]
-            points: Any = np.array([column[some] for column in columns])
-            parts.append(self._measure(points, known, clamped))
+            block = slice(first, first + self._step)
+            prediction = None if predicted is None else predicted[:, block]
+            points: Any = np.array([column[block] for column in columns])
+            parts.append(self._measure(points, prediction, clamped))
         return out | {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def _measure(self, columns: Sequence[AnyArray], predicted: Array | None, clamped: bool) -> dict[str, AnyArray]:
-        """Return what is not MESS at some points."""
+        """Return all measures except MESS."""
         out: dict[str, AnyArray] = {}
         for name in ("exdet", "mop"):
             if name in self.measures:
@@ -161,19 +160,20 @@ class Novelty:
         return out
 
     def _of_environment(self, columns: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """Return the columns without those of place."""
+        """Return the environmental variables."""
         return columns if not self._place else [columns[k] for k in self._measured]
 
     def _of_model(self, variables: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Return the places in the model of variables that are counted without those of place."""
+        """Return positions in the model for positions among the environmental variables."""
         if not self._place:
             return variables
-        at = np.full(NONE + 1, NONE, dtype=np.uint8)
-        at[: len(self._measured)] = self._measured
-        return at[variables]
+        position = np.full(NONE + 1, NONE, dtype=np.uint8)
+        position[: len(self._measured)] = self._measured
+        return position[variables]
 
     def _held(self, columns: Sequence[AnyArray]) -> Sequence[AnyArray]:
-        """Return the columns with place held in its training range, so that clamping differs by the rest alone."""
+        """Return the variables with coordinates clamped to their training range, so that clamping shows the environment
+        alone."""
         reference, held = self.model.reference, list(columns)
         if reference is not None:
             for k in self._place:
@@ -181,7 +181,7 @@ class Novelty:
         return held
 
     def _limiting(self, columns: Sequence[AnyArray], predicted: Array, clamped: bool) -> NDArray[np.uint8]:
-        """Return the variable whose replacement by what is typical of the presences raises the prediction most."""
+        """Return the variable that raises the prediction most when it is replaced by its mean over the presences."""
         typical = self.model.reference.typical[self.band]  # type: ignore[union-attr,index]
         most, which = np.zeros(len(predicted)), np.zeros(len(predicted), dtype=np.uint8)
         for k in self._measured:
@@ -195,7 +195,7 @@ class Novelty:
 
 
 class NoveltyMaps:
-    """What is written and counted beside the maps of a model, in the same pass over the layers.
+    """Maps of novelty and their counts, computed with the maps of a model in the same pass over the layers.
 
     The writer of the maps calls `start` with the grid, adds the `bands` of every window to its own, and calls `wrote`.
     Then `outside` says how much of the map is outside the training range.
@@ -215,7 +215,7 @@ class NoveltyMaps:
         self._tally: OutsideTally | None = None
 
     def start(self, grid: Grid) -> None:
-        """Begin with the cells of a grid."""
+        """Set the grid."""
         self._tally = None if self.seen is None else OutsideTally(self.seen, grid)
 
     @property
@@ -234,7 +234,7 @@ class NoveltyMaps:
 
     @property
     def tags(self) -> list[dict[str, str]]:
-        """The tags of the files; those of variables say which number is which."""
+        """The tags of the files, with the numbers of variables."""
         common = {"model_id": self.model.identity, "software": f"sdm {__version__}"}
         legend = {f"variable_{k}": name for k, name in enumerate(self.model.names, start=1)}
         names = self.novelty.names
@@ -242,7 +242,7 @@ class NoveltyMaps:
         return [{**common, "what": TITLES[name], **words.get(name, {})} for name in names]
 
     def count(self, window: Window, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
-        """Count a window; return which cells are outside the training range, None where that is not known."""
+        """Count a window, and return the cells outside the training range; None if the range is unknown."""
         return None if self._tally is None else self._tally.add(window, columns, valid)
 
     def bands(
@@ -253,8 +253,7 @@ class NoveltyMaps:
         predicted: Array | None = None,
         clamped: bool = True,
     ) -> list[AnyArray]:
-        """Count a window, and return a band for every raster; `valid` are the cells that are on the map, the rest is as
-        for `Novelty.measure`."""
+        """Count a window, and return a band for every raster. `valid` are the mapped cells; see `Novelty.measure`."""
         self.count(window, columns, valid)
         if not self.novelty.names:
             return []
@@ -264,8 +263,8 @@ class NoveltyMaps:
         return [measured[name].reshape(int(window.height), int(window.width)) for name in self.novelty.names]
 
     def measured_at(self, cells: KnownCells, predicted: Array | None = None, clamped: bool = True) -> list[AnyArray]:
-        """Return a band for every raster, flat, from measures at the cells of a window that are known alone;
-        `predicted` is as for `Novelty.measure`, at these cells."""
+        """Return a band for every raster from the cells of a window with values; `predicted` as in
+        `Novelty.measure`."""
         if not self.novelty.names:
             return []
         measured = self.novelty.measure(cells.values, predicted, clamped)
@@ -273,29 +272,29 @@ class NoveltyMaps:
         return [cells.spread(band, BINARY_NODATA if band.dtype == np.uint8 else NODATA) for band in bands]
 
     def wrote(self, summaries: Sequence[RasterSummary]) -> None:
-        """Note what was written, among other maps."""
+        """Store the summaries of these maps."""
         by_path = {one.path: one for one in summaries}
         self.summaries = {name: by_path[self.places[name]] for name in self.novelty.names}
 
     @property
     def outside(self) -> Numbers | None:
-        """How much of the map is outside the training range; None where the model does not know it."""
+        """The share of the map outside the training range; None if the model lacks the range."""
         return None if self._tally is None else self._tally.numbers()
 
     @property
     def numbers(self) -> Numbers:
-        """What was counted, as JSON values."""
+        """The counts as JSON values."""
         outside, maps = self.outside, {a: one.numbers for a, one in self.summaries.items() if a not in OF_VARIABLES}
         return {**({} if outside is None else {"outside": outside}), **({"novelty": maps} if maps else {})}
 
     @property
     def lines(self) -> list[str]:
-        """What was counted, in words, before anything else that is said of a map."""
+        """The counts as text, before other lines about a map."""
         return [] if self.outside is None else [outside_line(self.outside)]
 
     @property
     def texts(self) -> dict[str, str]:
-        """What each of the maps holds."""
+        """The content of each map."""
         of_names = {name: TITLES[name] for name in OF_VARIABLES}
         return {name: of_names.get(name, one.text) for name, one in self.summaries.items()}
 
@@ -306,7 +305,7 @@ def _numbered(variables: NDArray[np.uint8], none: int = NONE) -> NDArray[np.uint
 
 
 def _one_band(model: FittedModel) -> int:
-    """Return the band that a limiting variable limits: the only one, or presence."""
+    """Return the band for the limiting variable: the only band, or presence."""
     band = 0 if len(model.bands) == 1 else presence_class(model.bands)
     if band is None or (model.reference is not None and model.reference.typical is None):
         raise InapplicableError(

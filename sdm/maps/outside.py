@@ -1,4 +1,4 @@
-"""How many cells of a map are outside the training range of its model."""
+"""Number of cells of a map outside the training range of its model."""
 
 from collections.abc import Sequence
 from threading import Lock
@@ -12,30 +12,30 @@ from sdm.data.rasters.grid import Grid
 from sdm.novelty.reference import TrainingRange
 from sdm.types import AnyArray, Array, Index, Numbers
 
-LISTED = 0.001  # of the cells: numbers that are outside their range in fewer are not listed
+LISTED = 0.001  # smallest share of cells for which a variable is listed
 
 
 def outside_numbers(seen: TrainingRange, cells: Index, km2: Array) -> Numbers:
-    """Return the cells of a map that are outside the training range, and their areas, as JSON values. Of `cells` and
-    `km2` the first is that of the map, the next of the cells outside in any variable, then come the variables."""
+    """Return the cells outside the training range and their areas, as JSON values. The entries of `cells` and `km2` are
+    all cells of the map, those outside in any variable, and those outside in each variable."""
 
     def part(k: int) -> Numbers:
         count, total = int(cells[k]), int(cells[0])
         return {"cells": count, "share": count / total if total else 0.0, "km2": float(km2[k])}
 
     each = {name: part(k) for k, name in enumerate(seen.names, start=2)}
-    listed = [name for name, known in zip(seen.names, seen.classes) if known is not None]
+    listed = [name for name, codes in zip(seen.names, seen.classes) if codes is not None]
     return {
         "of_cells": int(cells[0]),
         "of_km2": float(km2[0]),
         **part(1),
         "variables": {name: one for name, one in each.items() if name not in listed and not is_place(name)},
-        "unseen_categories": {name: each[name] for name in listed},  # that training did not have
+        "unseen_categories": {name: each[name] for name in listed},  # absent from the training data
     }
 
 
 def outside_line(numbers: Numbers) -> str:
-    """Return the same in words."""
+    """Return the numbers as text."""
     if not numbers["cells"]:
         return f"outside the training range: no cell of {numbers['of_cells']:,}"
     share = _percent(numbers["cells"] / numbers["of_cells"])
@@ -48,7 +48,7 @@ def outside_line(numbers: Numbers) -> str:
 
 
 def _shares(numbers: Numbers, key: str, least: float) -> str:
-    """Return the variables that are outside in at least a share of the cells, the worst first."""
+    """Return the variables outside the range in at least a share of the cells, in decreasing order."""
     ordered = sorted(numbers[key].items(), key=lambda item: -item[1]["cells"])
     shares = ((name, part["cells"] / numbers["of_cells"]) for name, part in ordered)
     return ", ".join(f"{name} {_percent(share)}" for name, share in shares if share >= least)
@@ -60,8 +60,7 @@ def _percent(share: float) -> str:
 
 
 class OutsideTally:
-    """Cells outside the training range after some windows, counted by row of the grid, so that the order in which
-    threads finish does not matter."""
+    """Number of cells outside the training range, by row of the grid. The order of the threads does not matter."""
 
     def __init__(self, seen: TrainingRange, grid: Grid) -> None:
         self.seen, self.grid = seen, grid
@@ -69,7 +68,7 @@ class OutsideTally:
         self._lock = Lock()
 
     def add(self, window: Window, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Count the valid cells of one more window; return which of them are outside."""
+        """Count the valid cells of another window, and return those outside."""
         width, first = int(window.width), int(window.row_off)
         outside, counts = self.seen.mark(columns, valid, width)
         totals = [mask.reshape(-1, width).sum(axis=1) for mask in (valid, outside)]
@@ -78,8 +77,9 @@ class OutsideTally:
         return outside
 
     def numbers(self) -> Numbers:
-        """Return the counts, and exact areas (`Grid.cell_km2`; without a CRS, numbers that can be degrees are)."""
+        """Return the counts and exact areas (`Grid.cell_km2`); without a CRS, numbers within the limits of degrees are
+        degrees."""
         grid = self.grid.located
-        # Every variable by itself: a product of matrices would add up in an order that depends on how many there are.
+        # One product per variable: the order of the sums in a matrix product depends on the number of variables.
         km2 = (self._rows * grid.cell_km2(np.arange(grid.height))).sum(axis=1)
         return outside_numbers(self.seen, self._rows.sum(axis=1), km2)

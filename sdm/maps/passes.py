@@ -1,4 +1,4 @@
-"""One pass over layers: what the maps of every kind of model have in common, and the maps of novelty beside them."""
+"""One pass over layers for the maps of all kinds of model, with maps of novelty."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +18,13 @@ from sdm.types import AnyArray, Array, Progress
 
 Mask = NDArray[np.bool_]
 Compute = Callable[[Window, AnyArray, Mask], tuple[Sequence[AnyArray], Array | None]]
-"""Return the bands of a window, from one row of values per variable and which cells are mapped; and the predictions of
-the model there, if novelty can use them."""
+"""Return the bands of a window, from one row of values per variable and a mask of cells; and the predictions of the
+model, if novelty can use them."""
 
 
 @dataclass(frozen=True)
 class MapPass:
-    """How maps are made.
+    """Settings of a pass.
 
     Attributes
     ----------
@@ -44,11 +44,11 @@ class MapPass:
 
     @property
     def clamped(self) -> bool:
-        """Whether variables are held in their training ranges."""
+        """Whether variables are clamped to their training ranges."""
         return self.extrapolation != "free"
 
     def part(self, names: Sequence[str], stack: Stack) -> Stack:
-        """Return the part of the layers that is mapped; raise if they are not a model's variables in its order."""
+        """Return the part of the layers to map; raise if they are not the variables of the model in its order."""
         check_variables(names, stack)
         return stack.within(None if self.study_area is None else self.study_area.bounds)
 
@@ -64,8 +64,8 @@ class MapPass:
         about: Mapping[str, str] | None = None,
         doing: str = "map",
     ) -> list[RasterSummary]:
-        """Write the maps of a model and those of novelty: all, or none. Return the summaries of the former; `about` are
-        tags of the latter beside their own."""
+        """Write the maps of a model and the maps of novelty: all, or none. Return the summaries of the model's maps;
+        `about` are additional tags of the maps of novelty."""
         check_extrapolation(self.extrapolation, EXTRAPOLATIONS[:3])
         part = self.part(model.names, stack)
         if novelty is not None:
@@ -84,7 +84,7 @@ class MapPass:
         files, file_tags = list(rasters), list(tags)
         if novelty is not None:
             files += novelty.rasters
-            file_tags += [{**own, **(about or {})} for own in novelty.tags]
+            file_tags += [{**novelty_tags, **(about or {})} for novelty_tags in novelty.tags]
         summaries = write_rasters(
             part, files, bands, file_tags, threads=self.threads, progress=self.progress, doing=doing
         )

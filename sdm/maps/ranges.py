@@ -1,4 +1,4 @@
-"""GeoPackages that a GIS opens: points, and the range of a species, the patches of a map above zero, as polygons."""
+"""GeoPackages of points, and of ranges: the patches of a map above zero as polygons."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from sdm.data.records.frames import pd
 from sdm.errors import NoCellError, OutputError
 from sdm.types import Numbers
 
-DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages hold a date of their own; a fixed one keeps equal runs equal
+DATE = "2000-01-01T00:00:00.000Z"  # GeoPackages contain a date; a fixed one makes equal runs identical
 
 
 def write_points(table: pd.DataFrame, path: Path, layer: str, crs: Any) -> Path:
-    """Write a table with columns x and y as points, in a GeoPackage; rows without coordinates have no point."""
+    """Write a table with columns x and y as points of a GeoPackage; rows without coordinates have no point."""
     import geopandas
     import shapely
 
     x, y = (table[name].to_numpy(dtype=np.float64) for name in ("x", "y"))
-    known = np.isfinite(x) & np.isfinite(y)
+    located = np.isfinite(x) & np.isfinite(y)
     points = np.full(len(table), None, dtype=object)
-    points[known] = shapely.points(x[known], y[known])
+    points[located] = shapely.points(x[located], y[located])
     write_geopackage(geopandas.GeoDataFrame(table, geometry=points, crs=crs), path, layer)
     return path
 
 
 def write_geopackage(frame: Any, path: Path, layer: str) -> None:
-    """Write a layer of a GeoPackage, which may have others already; its bytes depend on its content alone."""
+    """Write a layer of a new or existing GeoPackage. The bytes depend on its content only."""
     import pyogrio
 
     earlier = pyogrio.get_gdal_config_option("OGR_CURRENT_DATE")
@@ -53,12 +53,12 @@ BLOCK = 256
 
 
 def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.0) -> tuple[Numbers, list[float]]:
-    """Write where a map is above zero (its zeros are exact) as a GeoPackage of polygons, one per patch of cells that
-    share edges, holes left out; patches of less than `min_patch` km² are left out. Return the area and the number of
-    the patches, and the areas of those that are left out.
+    """Write the area above zero of a map (its zeros are exact) as a GeoPackage with one polygon per patch.
 
-    The area of a patch is the sum of those of its cells (`Grid.cell_km2`): true on the ellipsoid in degrees, that of
-    the plane in a projection. Without a CRS, numbers that can be degrees are, and others are metres.
+    Cells of a patch share edges. Patches below `min_patch` km² are excluded. Return the area and number of the patches,
+    and the areas of the excluded ones. The area of a patch is the sum of its cells (`Grid.cell_km2`): on the ellipsoid
+    in degrees, in the plane in a projection. Without a CRS, numbers within the limits of degrees are degrees, and
+    others are metres.
     """
     frame, dropped = patch_frame(raster, species, min_patch)
     if not len(frame):
@@ -69,35 +69,35 @@ def write_range(raster: Path, path: Path, *, species: str, min_patch: float = 0.
 
 
 def patch_frame(raster: Path, species: str, min_patch: float) -> tuple[Any, list[float]]:
-    """Return the patches of a map above zero as a table of polygons, the largest first, each with its area, and the
-    areas of patches that are smaller than `min_patch` km²."""
+    """Return the patches of a map above zero as polygons with areas, the largest first, and the areas of patches below
+    `min_patch` km²."""
     import geopandas
     import shapely
 
     with open_local(raster) as source:
         grid = Grid.of(source)
     measured = grid.located
-    kept, areas, dropped = [], [], []
+    polygons, areas, dropped = [], [], []
     for shape in _patches(raster):
-        # Edges are along rows and columns, so they stay straight where y becomes the area below it.
+        # Edges follow rows and columns, so they remain straight when y is replaced by the area below it.
         flat = shapely.transform(shape, lambda xy: np.column_stack([xy[:, 0], measured.km2_below(xy[:, 1])]))
         area = float(flat.area)
         if area < min_patch:
             dropped.append(area)
         else:
-            kept.append(shape)
+            polygons.append(shape)
             areas.append(area)
     order = np.argsort(-np.array(areas), kind="stable")
     frame = geopandas.GeoDataFrame(
-        {"species": species, "patch": np.arange(1, len(kept) + 1), "area_km2": np.array(areas)[order]},
-        geometry=shapely.multipolygons([[kept[k]] for k in order]) if kept else [],
+        {"species": species, "patch": np.arange(1, len(polygons) + 1), "area_km2": np.array(areas)[order]},
+        geometry=shapely.multipolygons([[polygons[k]] for k in order]) if polygons else [],
         crs=grid.crs,
     )
     return frame, dropped
 
 
 def _patches(raster: Path) -> Iterator[Any]:
-    """Yield the polygons of the cells above zero; the mask goes through a file, so that memory stays bounded."""
+    """Yield the polygons of the cells above zero. The mask is written to a file to limit the memory."""
     import shapely.geometry
     from rasterio.features import shapes
 

@@ -47,10 +47,10 @@ class Raster:
     path: Path
     dtype: str = "float32"
     nodata: float = NODATA
-    bands: tuple[str, ...] = ()  # names; without any there is one band
+    bands: tuple[str, ...] = ()  # titles; without any there is one band
     colours: Mapping[int, Colour] | None = None  # the colour table, by value
-    repeats: bool = False  # whether most values are in many cells: they are compressed as they are, not as differences
-    alpha: bool = False  # whether it is a picture: bands of red, green and blue, and one that is 0 outside
+    repeats: bool = False  # whether most cells share few values: compression without differences
+    alpha: bool = False  # whether it is a picture: bands of red, green and blue, and alpha
 
     @classmethod
     def presence(cls, path: Path, bands: tuple[str, ...] = ()) -> "Raster":
@@ -64,7 +64,7 @@ class Raster:
 
 
 def check_variables(names: Sequence[str], stack: Stack) -> None:
-    """Raise if the layers are not a model's variables in its order."""
+    """Raise if the layers are not the variables of a model in its order."""
     if tuple(stack.names) != tuple(names):
         raise VariableError(f"the layers are {', '.join(stack.names)}; the model needs {', '.join(names)}")
 
@@ -80,11 +80,14 @@ def write_rasters(
     empty: bool = False,
     doing: str = "map",
 ) -> list[RasterSummary]:
-    """Compute rasters window by window, and write them: all, or none. `compute` is called with a window and the layers'
-    values there, and returns an array for every raster, of its type: one band, or all of its bands. Return the
-    summaries of all bands, but of pictures. A band without any value is an error, unless `empty` ones may be.
-    `progress` is told what goes on by the name of `doing`."""
-    # Where a window's maps take more memory than its layers, windows are as much smaller.
+    """Compute rasters window by window, and write them: all, or none. Return the summaries of all bands except of
+    pictures.
+
+    `compute` is called with a window and the values of the layers, and returns an array for every raster: one band, or
+    all of its bands. A band without any value is an error, unless `empty` is true. `doing` is the name of the stage for
+    `progress`.
+    """
+    # If the maps of a window need more memory than its layers, windows are smaller.
     taken = sum(raster.count * np.dtype(raster.dtype).itemsize for raster in rasters)
     wide = taken / (len(stack.layers) * stack.dtype.itemsize)
     windows = stack.windows() if wide <= 1 else stack.windows(budget=int(WINDOW_BYTES / wide))
@@ -108,8 +111,8 @@ def write_rasters(
 def writing_cogs(
     grid: Grid, rasters: Sequence[Raster], threads: int = 2, progress: Progress | None = None, doing: str = "map"
 ) -> Iterator[list[DatasetWriter]]:
-    """Give files to write into; at the end they become Cloud-Optimized GeoTIFFs in their places (or what the ending of
-    their names means), all or none."""
+    """Yield files to write to. At the end they become Cloud-Optimized GeoTIFFs (or the format of the extension) at
+    their paths: all, or none."""
     for raster in rasters:
         map_format(raster.path, raster.count)
     _check_room(rasters, grid)
@@ -128,7 +131,7 @@ def writing_cogs(
                 for _ in finished:
                     steps.step()
             for target, raster in zip(final, rasters):
-                for file in sorted(target.parent.iterdir()):  # some formats have files beside them, such as .prj
+                for file in sorted(target.parent.iterdir()):  # some formats have additional files, such as .prj
                     os.replace(file, raster.path.parent / file.name)
     except Exception as error:
         if not isinstance(error, RasterioError | OSError) and not type(error).__name__.startswith("CPLE_"):
@@ -138,7 +141,7 @@ def writing_cogs(
 
 
 def _memory_is_limited() -> bool:
-    """Whether a limit of memory (ulimit -v) may keep threads from starting: GDAL would wait forever for one."""
+    """Whether a memory limit (ulimit -v) may prevent new threads: GDAL would wait for them forever."""
     if sys.platform == "win32":
         return False
     import resource  # not on Windows
@@ -147,7 +150,7 @@ def _memory_is_limited() -> bool:
 
 
 def _finish(files: tuple[Path, Path, Raster], threads: int) -> None:
-    """Make a COG, or what the ending of its name means, of a plain GeoTIFF, which is removed."""
+    """Convert a plain GeoTIFF to a COG, or to the format of the extension, and remove it."""
     source, target, raster = files
     _check_whole(source)
     driver = map_format(raster.path, raster.count)
@@ -160,7 +163,7 @@ def _finish(files: tuple[Path, Path, Raster], threads: int) -> None:
 
 
 def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
-    """Open a plain GeoTIFF, before it becomes a COG."""
+    """Open a plain GeoTIFF to write, before its conversion to a COG."""
     profile = {"width": grid.width, "height": grid.height, "crs": grid.crs, "transform": grid.transform}
     profile |= {"count": raster.count, "dtype": raster.dtype, "BIGTIFF": "IF_SAFER"}
     profile |= {} if raster.alpha else {"nodata": raster.nodata}
@@ -177,30 +180,30 @@ def _create(path: Path, grid: Grid, raster: Raster) -> DatasetWriter:
 
 
 def _check_room(rasters: Sequence[Raster], grid: Grid) -> None:
-    """Raise if the disk has less free space than the maps take before compression."""
+    """Raise if the disk has less free space than the uncompressed maps need."""
     path, cells = rasters[0].path, -(-grid.width // BLOCK) * -(-grid.height // BLOCK) * BLOCK**2
     need = cells * sum(raster.count * np.dtype(raster.dtype).itemsize for raster in rasters)
     try:
         free = shutil.disk_usage(path.parent).free
     except OSError:
-        return  # writing will say why
+        return  # writing raises the reason
     if free < need:
         sizes = f"it needs {need / 1e6:,.1f} MB temporarily, and the disk has {free / 1e6:,.1f} MB left"
         raise OutputError(f"{path} cannot be written: {sizes}; free space, or choose another disk", code=DISK_FULL)
 
 
 def _check_whole(path: Path) -> None:
-    """Raise OSError if a tile of a TIFF is not all there: GDAL does not always say that the disk was full."""
+    """Raise OSError if a tile of a TIFF is incomplete: GDAL does not always report a full disk."""
     try:
         end, size = tiles_end(path), path.stat().st_size
-    except (RasterioError, TypeError):  # the file ends before its tables do, or a tile was never written
+    except (RasterioError, TypeError):  # the file ends before its tables, or a tile was never written
         end, size = 1, 0
     if end > size:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def tiles_end(path: Path) -> int:
-    """Return where the last tile of a TIFF ends, of the image or of an overview; raise TypeError if one is missing."""
+    """Return the end of the last tile of a TIFF, of the image or an overview; raise TypeError if one is missing."""
     ends = []
     with open_local(path) as data:
         for level, factor in enumerate([1, *data.overviews(1)]):
@@ -215,11 +218,11 @@ def tiles_end(path: Path) -> int:
 
 
 def _to_cog(source: Path, target: Path, raster: Raster, threads: int) -> None:
-    """Copy a GeoTIFF with GDAL's COG driver: tiles, overviews, statistics."""
+    """Copy a GeoTIFF with the COG driver of GDAL: tiles, overviews, statistics."""
     floating = raster.dtype == "float32"
     options = {"COMPRESS": "DEFLATE", "LEVEL": 1, "BLOCKSIZE": BLOCK, "NUM_THREADS": threads, "BIGTIFF": "IF_SAFER"}
     options["PREDICTOR"] = "FLOATING_POINT" if floating and not raster.repeats else "NO"
     options["OVERVIEW_RESAMPLING"] = "AVERAGE" if floating else "NEAREST"
-    # Overviews are a temporary file first, which would be compressed for nothing.
+    # Overviews are a temporary file first; its compression would be wasted.
     with rasterio.Env(COG_TMP_COMPRESSION="NONE"):
         rasterio.shutil.copy(source, target, driver="COG", **options)

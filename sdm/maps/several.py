@@ -1,5 +1,8 @@
-"""Maps of several species in one pass over layers: of a joint model each probability, the best joint labeling and
-richness; of a group every axis, the first three as colours, and every species."""
+"""Maps of several species in one pass over layers.
+
+A joint model has maps of each probability, of the best joint labelling, and of richness. A group has maps of every
+axis, of the first three axes as colours, and of every species.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,27 +26,27 @@ from sdm.models.group import GroupModel
 from sdm.storage.files import safe_names
 from sdm.types import AnyArray, Array
 
-NUMBERS = 1 << 22  # features and marginals that are held at once, in each thread
-# Sums over species: of marginals, the best labeling, marginals without edges, and the first less the third.
+NUMBERS = 1 << 22  # features and marginals in memory at once, per thread
+# Sums over species: of marginals, of the best labelling, of marginals without edges, and the first minus the third.
 RICHNESS = ("richness", "labeled richness", "stacked richness", "richness difference")
 OF_ONE_MODEL = RICHNESS[:2]
 COUNT = "labeled richness"  # whole numbers
-MAPS = "maps"  # the folder of the species' rasters
-PRESENT = "present"  # the ending of rasters of the best joint labeling
+MAPS = "maps"  # the folder of the rasters of species
+PRESENT = "present"  # suffix of rasters of the best joint labelling
 
 
 @dataclass(frozen=True)
 class JointPlaces:
-    """Where the maps of a joint model go."""
+    """The paths of the maps of a joint model."""
 
-    species: dict[str, Path]  # every species' probability
-    present: dict[str, Path]  # whether every species is in the best joint labeling
-    richness: dict[str, Path]  # which of `RICHNESS`
+    species: dict[str, Path]  # probability of every species
+    present: dict[str, Path]  # presence of every species in the best joint labelling
+    richness: dict[str, Path]  # by `RICHNESS`
 
     @classmethod
     def within(cls, folder: Path, species: Iterable[str], richness: Sequence[str]) -> "JointPlaces":
-        """Return places in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`. No two
-        files have one name."""
+        """Return paths in a folder: `maps/<species>.tif`, `maps/<species>_present.tif` and `richness.tif`. File names
+        are unique."""
         names = list(species)
         home, safe_of = folder / MAPS, safe_names(names)
         endings = safe_names([f"{name}_{PRESENT}" for name in names], taken=safe_of.values())
@@ -56,14 +59,14 @@ class JointPlaces:
 
 @dataclass(frozen=True)
 class SurveyedCells:
-    """Cells of layers in which labels of species are known."""
+    """Cells of layers with observed labels of species."""
 
     rows: NDArray[np.int64]
     cols: NDArray[np.int64]
-    labels: Array  # (n, S): 1, 0, or NaN where nobody looked
+    labels: Array  # (n, S): 1, 0, or NaN without observation
 
     def within(self, window: Window) -> Array | None:
-        """Return the labels of every cell of a window, row by row; None if none is known there."""
+        """Return the labels of every cell of a window, row by row; None if there are none."""
         row, col = self.rows - int(window.row_off), self.cols - int(window.col_off)
         inside = (row >= 0) & (row < window.height) & (col >= 0) & (col < window.width)
         if not inside.any():
@@ -87,40 +90,42 @@ def write_maps(
     novelty: NoveltyMaps | None = None,
     known: SurveyedCells | None = None,
 ) -> JointMaps:
-    """Write rasters of every species' probability, of the best joint labeling (0, 1), and of richness: all or none.
-    `stacked` is the model without edges, for the maps of `places.richness` that need it. Labels in
-    `known` cells are held. The other arguments are those of `sdm.maps.single.predict_raster`."""
-    wanted = [name for name in RICHNESS if name in places.richness]
-    single_models = stacked if any(name not in OF_ONE_MODEL for name in wanted) else None
-    if single_models is None and any(name not in OF_ONE_MODEL for name in wanted):
-        raise DataError(f"maps of {', '.join(wanted)} also need the model without edges, which is missing")
+    """Write rasters of the probability of every species, the best joint labelling (0, 1), and richness: all or none.
+
+    `stacked` is the model without edges, which some maps of `places.richness` need. The labels of `known` cells are
+    fixed. Other arguments: see `sdm.maps.single.predict_raster`.
+    """
+    titles = [name for name in RICHNESS if name in places.richness]
+    single_models = stacked if any(name not in OF_ONE_MODEL for name in titles) else None
+    if single_models is None and any(name not in OF_ONE_MODEL for name in titles):
+        raise DataError(f"maps of {', '.join(titles)} also need the model without edges, which is missing")
 
     count = len(joint.species)
     step = max(1, NUMBERS // (joint.features.size + 8 * count))
 
     def bands(window: Window, cells: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], None]:
         surveyed = None if known is None else known.within(window)
-        levels = np.full((count + len(wanted), cells.shape[1]), NODATA, dtype=np.float32)
+        levels = np.full((count + len(titles), cells.shape[1]), NODATA, dtype=np.float32)
         present = np.full((count, cells.shape[1]), BINARY_NODATA, dtype=np.uint8)
         for first in range(0, cells.shape[1], step):
-            at = first + np.flatnonzero(mapped[first : first + step])
-            if at.size:
-                x = np.ascontiguousarray(cells[:, at].T, dtype=np.float64)
-                labels, probability = joint.predict_both(x, None if surveyed is None else surveyed[at], how.clamped)
-                present[:, at], levels[:count, at] = labels.T, probability.T
+            cols = first + np.flatnonzero(mapped[first : first + step])
+            if cols.size:
+                x = np.ascontiguousarray(cells[:, cols].T, dtype=np.float64)
+                labels, probability = joint.predict_both(x, None if surveyed is None else surveyed[cols], how.clamped)
+                present[:, cols], levels[:count, cols] = labels.T, probability.T
                 single = None if single_models is None else single_models.predict_proba(x, clamp=how.clamped)
                 sums = _sums(labels, probability, single)
-                levels[count:, at] = [sums[name] for name in wanted]
-        totals = [band.astype(np.int16) if name == COUNT else band for name, band in zip(wanted, levels[count:])]
+                levels[count:, cols] = [sums[name] for name in titles]
+        totals = [band.astype(np.int16) if name == COUNT else band for name, band in zip(titles, levels[count:])]
         return [*levels[:count], *present, *totals], None
 
-    summaries = iter(how.write(joint, stack, *_rasters(joint, places, wanted), bands, novelty, doing="maps"))
+    summaries = iter(how.write(joint, stack, *_rasters(joint, places, titles), bands, novelty, doing="maps"))
     species, present = ({name: next(summaries) for name in joint.species} for _ in range(2))
-    return {"species": species, PRESENT: present, "richness": {name: next(summaries) for name in wanted}}
+    return {"species": species, PRESENT: present, "richness": {name: next(summaries) for name in titles}}
 
 
 def _sums(labels: NDArray[np.int8], probability: Array, single: Array | None) -> dict[str, Array]:
-    """Return the sums over species that `RICHNESS` names, of some cells."""
+    """Return the sums over species in `RICHNESS` for some cells."""
     total = probability.sum(axis=1)
     out = {"richness": total, COUNT: labels.sum(axis=1, dtype=np.float64)}
     if single is not None:
@@ -137,9 +142,9 @@ _TITLES = {
 
 
 def _rasters(
-    joint: FittedJoint, places: JointPlaces, wanted: Sequence[str]
+    joint: FittedJoint, places: JointPlaces, titles: Sequence[str]
 ) -> tuple[list[Raster], list[dict[str, str]]]:
-    """Return the files in the order of their bands, each with its tags."""
+    """Return the files in the order of their bands, with their tags."""
     common = {"model_id": joint.identity, "software": f"sdm {__version__}"}
     common |= {"learner": str(joint.meta.get("learner", ""))}
     rasters = [Raster(places.species[name], bands=(name,)) for name in joint.species]
@@ -149,18 +154,18 @@ def _rasters(
         rasters.append(Raster.presence(places.present[name], (text,)))
         about = {"what": "presence", "scale": "presence", "species": name, "threshold_rule": "best joint labelling"}
         tags.append({**common, **about, **PRESENCE_WORDS})
-    for name in wanted:
+    for name in titles:
         kind = "int16" if name == COUNT else "float32"
         rasters.append(Raster(places.richness[name], kind, NODATA, bands=(_TITLES[name],)))
         tags.append({**common, "what": name, "scale": "species", "units": "species"})
     return rasters, tags
 
 
-MOST_AXES = 6  # that are mapped
+MOST_AXES = 6  # largest number of axes with maps
 COLOURS = "axes_rgb.tif"
-ENDS = (2.0, 98.0)  # percentiles of an axis over the land that are the darkest and the brightest of its colour
-SAMPLE = 1 << 22  # cells that the percentiles are taken from, at even distances where there are more
-TOGETHER = 200  # species that are mapped in one pass over the layers: every map is an open file
+ENDS = (2.0, 98.0)  # percentiles over the land for the darkest and brightest colour of an axis
+SAMPLE = 1 << 22  # largest number of cells for the percentiles, at regular intervals
+TOGETHER = 200  # species per pass over the layers: every map is an open file
 
 
 def axis_title(model: GroupModel, k: int) -> str:
@@ -174,9 +179,12 @@ def write_axis_maps(
     folder: Path,
     how: MapPass = DEFAULT,
 ) -> list[RasterSummary]:
-    """Write `axis_1.tif` and the next, at most six, in one pass over the layers; and `axes_rgb.tif`, whose red, green
-    and blue are the first three axes, each from its 2nd to its 98th percentile over the land. Cells without data are
-    transparent in it. A model without axes has no maps. The rest is as for `sdm.maps.single.predict_raster`."""
+    """Write `axis_1.tif` and following, at most six, in one pass over the layers; and `axes_rgb.tif`.
+
+    In `axes_rgb.tif`, red, green and blue are the first three axes, each from the 2nd to the 98th percentile over the
+    land. Cells without data are transparent. A model without axes has no maps. Other arguments: see
+    `sdm.maps.single.predict_raster`.
+    """
     part = how.part(model.names, stack)
     if not model.rank:
         return []
@@ -202,7 +210,7 @@ def write_axis_maps(
 
 
 def _ends(scores: NDArray[np.float32]) -> list[tuple[float, float]]:
-    """Return the percentiles that the colours of axes end at."""
+    """Return the percentiles of axes that limit the colours."""
     return [(float(low), float(high)) for low, high in np.percentile(scores, ENDS, axis=1).T]
 
 
@@ -224,9 +232,9 @@ def _write_colours(
         for band, scores, (low, high) in zip(out, values, ends):
             share = np.clip((np.nan_to_num(scores) - low) / ((high - low) or 1.0), 0.0, 1.0)
             band[:] = np.round(255 * share)
-        there = np.isfinite(values).all(axis=0)
-        out[:3, ~there] = 0
-        out[3] = np.where(there, 255, 0)
+        valid = np.isfinite(values).all(axis=0)
+        out[:3, ~valid] = 0
+        out[3] = np.where(valid, 255, 0)
         return [out]
 
     raster = Raster(path, "uint8", bands=(*names, "alpha"), alpha=True)
@@ -245,8 +253,8 @@ def write_group_maps(
     scale: str = "cloglog",
     novelty: NoveltyMaps | None = None,
 ) -> dict[str, RasterSummary]:
-    """Write the map of every species to its place. The axes of a window are computed once for all species; more than
-    200 species take another pass over the layers. The rest is as for `sdm.maps.single.predict_raster`."""
+    """Write the map of every species. The axes of a window are computed once for all species; more than 200 species
+    need another pass over the layers. Other arguments: see `sdm.maps.single.predict_raster`."""
     common = {"model_id": model.identity, "scale": scale, "software": f"sdm {__version__}"}
     summaries: dict[str, RasterSummary] = {}
     for first in range(0, len(model.species), TOGETHER):
@@ -259,19 +267,19 @@ def write_group_maps(
     return summaries
 
 
-def _of_species(model: GroupModel, some: slice) -> GroupModel:
-    """Return the model with some of its species alone."""
-    if len(model.species[some]) == len(model.species):
+def _of_species(model: GroupModel, part: slice) -> GroupModel:
+    """Return the model with a part of its species."""
+    if len(model.species[part]) == len(model.species):
         return model
     per_species = ("places", "own", "records", "normaliser", "entropy")
-    parts = {name: getattr(model, name)[..., some] for name in per_species}
-    return replace(model, species=model.species[some], **parts, reference=None)
+    parts = {name: getattr(model, name)[..., part] for name in per_species}
+    return replace(model, species=model.species[part], **parts, reference=None)
 
 
 def _species_bands(
     model: GroupModel, scale: str, clamp: bool, _: Window, columns: AnyArray, mapped: NDArray[np.bool_]
 ) -> tuple[Sequence[AnyArray], None]:
-    """Predict some cells at a time, so that memory does not grow with the number of species."""
+    """Predict cells in blocks, so that memory does not grow with the number of species."""
     size = columns.shape[1]
     out = np.empty((len(model.species), size), dtype=np.float32)
     step = max(1, NUMBERS // (len(model.species) + model.rank))

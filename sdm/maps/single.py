@@ -1,4 +1,4 @@
-"""Maps of one model: suitability, presence by a threshold and the spread of replicates; or classes, the most probable
+"""Maps of one model: suitability, presence by a threshold, and the spread of replicates; or classes, the most probable
 class and the entropy. Memory is a few windows, whatever the size of the raster."""
 
 import math
@@ -32,19 +32,21 @@ STATISTIC_WORDS = {
     "lower": "lower limit (5 %)",
     "upper": "upper limit (95 %)",
 }
-SPREAD = 1 << 20  # predictions of all replicates that are held at once, in each thread
+SPREAD = 1 << 20  # predictions of all replicates in memory at once, per thread
 
 
-def threshold_on_scale(model: ValueModel, threshold: str | float, scale: str) -> float:
-    """Return a threshold on an output scale: a number as it is, a name as the model's fit defined it."""
+def threshold_on_scale(
+    model: ValueModel, threshold: str | float, scale: str, option: str = "predict.threshold"
+) -> float:
+    """Return a threshold on an output scale, from a number or the name of a threshold of the model."""
     with suppress(ValueError):
         if math.isfinite(value := float(threshold)):
             return value
-    known = model.meta.get("thresholds", {})
-    if threshold not in known:
-        listed = ", ".join(known) or "none, for it was not fitted by 'sdm fit'"
-        raise OptionError(f"threshold={threshold}: expected a number, or one of the model's thresholds ({listed})")
-    return float(model.from_raw(known[threshold], scale))
+    thresholds = model.meta.get("thresholds", {})
+    if threshold not in thresholds:
+        listed = ", ".join(thresholds) or "none, for it was not fitted by 'sdm fit'"
+        raise OptionError(f"{option}={threshold}: expected a number, or one of the model's thresholds ({listed})")
+    return float(model.from_raw(thresholds[threshold], scale))
 
 
 def predict_raster(
@@ -85,14 +87,14 @@ def predict_raster(
 
 @dataclass(frozen=True)
 class PlannedMap:
-    """A map to make together with others: of suitability, or of presence by a threshold."""
+    """A map of suitability, or of presence by a threshold, to write with others."""
 
     model: ValueModel
     path: Path
     threshold: float | None = None
     study_area: StudyArea | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
-    novelty: NoveltyMaps | None = None  # what is written and counted beside it
+    novelty: NoveltyMaps | None = None  # maps of novelty in the same pass
 
 
 def predict_rasters(
@@ -103,8 +105,8 @@ def predict_rasters(
     scale: str = "cloglog",
     doing: str = "map",
 ) -> list[RasterSummary]:
-    """Write maps of several models, each as `predict_raster` would, in one pass over the layers. `stack` has the
-    variables of all models; every map has its own study area."""
+    """Write maps of several models as `predict_raster` does, in one pass over the layers. `stack` has the variables of
+    all models; every map has its own study area."""
     places = [[stack.names.index(name) for name in one.model.names] for one in maps]
     areas = {id(one.study_area): one.study_area for one in maps if one.study_area is not None}
     beside = [one.novelty for one in maps if one.novelty is not None]
@@ -117,17 +119,17 @@ def predict_rasters(
         shown, measured, model, base, mapped = [], list[AnyArray](), None, np.empty(0), np.empty(0)
         for one, place in zip(maps, places):
             columns = [flat[k] for k in place]
-            if one.model is not model:  # maps of presence come after the map of suitability of their model
+            if one.model is not model:  # maps of presence follow the map of suitability of their model
                 model, base = one.model, one.model.predict_columns(columns, scale, how.clamped)
                 free = partial(one.model.predict_columns, columns, scale, False)
                 mapped = extrapolated(one.model, base, free, columns, how.extrapolation)
-            here = inside.get(id(one.study_area))
-            shown.append(_band(mapped, one.threshold, here))
+            inside_area = inside.get(id(one.study_area))
+            shown.append(_band(mapped, one.threshold, inside_area))
             if one.novelty is not None:
-                valid = ~np.isnan(base) if here is None else here & ~np.isnan(base)
+                valid = ~np.isnan(base) if inside_area is None else inside_area & ~np.isnan(base)
                 measured_model: object = one.novelty.model
-                known = base[None] if one.model is measured_model else None
-                measured += one.novelty.bands(window, columns, valid, known, how.clamped)
+                prediction = base[None] if one.model is measured_model else None
+                measured += one.novelty.bands(window, columns, valid, prediction, how.clamped)
         return [band.reshape(values.shape[1:]) for band in [*shown, *measured]]
 
     rasters = [Raster(one.path) if one.threshold is None else Raster.presence(one.path) for one in maps]
@@ -148,7 +150,7 @@ def _tags(model: ValueModel, scale: str, more: dict[str, str], threshold: float 
 
 
 def _band(values: AnyArray, threshold: float | None, inside: NDArray[np.bool_] | None) -> AnyArray:
-    """Return the cells of a map from what was predicted; outside a study area there are no data."""
+    """Return the cells of a map from predictions; cells outside the study area are nodata."""
     dtype, nodata = ("float32", NODATA) if threshold is None else ("uint8", BINARY_NODATA)
     band = (values if threshold is None else values >= threshold).astype(dtype)
     missing = np.isnan(values)
@@ -165,13 +167,13 @@ def write_spread_maps(
     scale: str = "cloglog",
     tags: Mapping[str, str] | None = None,
 ) -> dict[str, RasterSummary]:
-    """Write maps of how much replicates (two or more, of the same variables) agree, all in one pass over the layers.
-    `paths` say where to write which of `sdm.assess.uncertainty.STATISTICS`; the rest is as for `predict_raster`."""
+    """Write maps of the agreement of two or more replicates with the same variables, in one pass over the layers.
+    `paths` are by name of `sdm.assess.uncertainty.STATISTICS`; other arguments: see `predict_raster`."""
     for model in models:
         part = how.part(model.names, stack)
     describe = {"replicates": str(len(models)), "scale": scale, "software": f"sdm {__version__}", **(tags or {})}
     describe.pop("threshold_rule", None)
-    step = max(1, SPREAD // len(models))  # cells at a time, so that memory does not grow with the replicates
+    step = max(1, SPREAD // len(models))  # cells per block, so that memory does not grow with the replicates
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         flat = values.reshape(values.shape[0], -1)
@@ -198,8 +200,8 @@ KINDS = ("probability", "class", "entropy")
 
 
 def class_codes(labels: Sequence[str]) -> list[int]:
-    """Return the classes' values on the map: the labels if they are whole numbers from 0 to 254, else 1, 2, … Presence
-    and absence in words are 1 and 0."""
+    """Return the values of classes on a map: the labels if they are whole numbers from 0 to 254, 1 and 0 for presence
+    and absence, otherwise 1, 2, …"""
     if len(labels) > MOST:
         raise DataError(f"there are {len(labels)} classes, and a class map has at most {MOST}: merge some")
     if all(label.isascii() and label.isdigit() and str(int(label)) == label and int(label) <= MOST for label in labels):
@@ -211,15 +213,15 @@ def class_codes(labels: Sequence[str]) -> list[int]:
 
 
 def map_codes(model: ClassModel) -> list[int]:
-    """Return the classes' values on the map: those of the raster that the classes were drawn from, where it has names
-    for them and its values fit into a byte; else as for `class_codes`."""
-    known = [model.codes.get(label) for label in model.labels]
-    whole = [code for code in known if code is not None and 0 <= code <= MOST]
-    return whole if len(set(whole)) == len(model.labels) else class_codes(model.labels)
+    """Return the values of classes on a map: the values of the raster of classes if they fit into a byte, otherwise as
+    `class_codes`."""
+    codes = [model.codes.get(label) for label in model.labels]
+    valid = [code for code in codes if code is not None and 0 <= code <= MOST]
+    return valid if len(set(valid)) == len(model.labels) else class_codes(model.labels)
 
 
 def no_class(codes: Sequence[int] | NDArray[np.uint8]) -> int:
-    """Return the value of cells without a class: 0, or 255 where 0 is a class."""
+    """Return the value of cells without a class: 0, or 255 if 0 is a class."""
     return 255 if 0 in codes else 0
 
 
@@ -232,12 +234,14 @@ def write_class_maps(
     novelty: NoveltyMaps | None = None,
     tags: Mapping[str, str] | None = None,
 ) -> Numbers:
-    """Write the maps of a model as Cloud-Optimized GeoTIFFs: all, or none. `paths` say where to write ``probability``
-    (one band per class, called by its name), ``class`` (bytes with a colour table, 0 is no data, or 255 where 0 is a
-    class) and ``entropy`` (nats). Return the cells with a prediction, the mean entropy in nats, and the share of each
-    class on the map. The other arguments are those of `sdm.maps.single.predict_raster`."""
+    """Write the maps of a class model as Cloud-Optimized GeoTIFFs: all, or none.
+
+    `paths` are the paths of ``probability`` (one band per class), ``class`` (bytes with a colour table; nodata is 0, or
+    255 if 0 is a class) and ``entropy`` (nats). Return the number of mapped cells, the mean entropy in nats, and the
+    share of each class. Other arguments: see `sdm.maps.single.predict_raster`.
+    """
     codes = np.array(map_codes(model), dtype=np.uint8)
-    counts: dict[tuple[int, int], Index] = {}  # of every value on the map of classes, by window
+    counts: dict[tuple[int, int], Index] = {}  # counts of the values of the class map, by window
 
     def bands(window: Window, columns: AnyArray, mapped: NDArray[np.bool_]) -> tuple[Sequence[AnyArray], Array]:
         p = model.column_distributions(list(columns), how.clamped)
@@ -253,7 +257,7 @@ def write_class_maps(
 
 
 def _class_bands(p: Array, codes: NDArray[np.uint8], missing: NDArray[np.bool_]) -> tuple[AnyArray, ...]:
-    """Return the probabilities, the most probable class and the entropy of some cells, in the order of `KINDS`."""
+    """Return the probabilities, the most probable class and the entropy of cells, in the order of `KINDS`."""
     best, entropy, probability = codes[np.argmax(p, axis=0)], shannon(p).astype(np.float32), p.astype(np.float32)
     best[missing], entropy[missing], probability[:, missing] = no_class(codes), NODATA, NODATA
     return probability, best, entropy

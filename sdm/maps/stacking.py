@@ -1,8 +1,8 @@
-"""Stacks of species: their maps added up, or how many species are above their cutoff in every cell.
+"""Stacks of species: the sum of their maps, or the number of species above their threshold in every cell.
 
-Every map is decompressed once: it is opened in turn, read, and added to what the maps before it gave. A few maps are
-open at a time, whatever the number of species; memory holds one strip of the grid, which is all of it up to 8 million
-cells. Sums are in double precision and in the order of the maps, so that bytes do not depend on the number of threads.
+Every map is read once, and only a few maps are open at the same time. Memory is one strip of the grid (the whole grid
+up to 8 million cells). Sums are in double precision in the order of the maps, so that bytes do not depend on the number
+of threads.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,14 +28,14 @@ from sdm.progress.telling import StepCount
 from sdm.types import Progress
 
 HOW = ("sum", "threshold")
-"""What can be made of a stack: the sum of suitabilities, or the number of species above their cutoff."""
-CELLS = 8 << 20  # of a strip: of each, 8 bytes of a sum, and 3 or 5 of a count
+"""Stacks: the sum of suitabilities, or the number of species above their threshold."""
+CELLS = 8 << 20  # cells of a strip: 8 bytes each for a sum, and 3 or 5 for a count
 DOING = "stacking maps"
 
 
 @dataclass(frozen=True)
 class SpeciesMap:
-    """The finished map of one species: a band of a raster, and the value from which on the species is present."""
+    """The map of one species: a band of a raster, and the threshold of presence."""
 
     path: Path
     band: int = 1
@@ -82,11 +82,11 @@ def write_stack(
             shape = int(strip.height), int(strip.width)
             seen, made = np.zeros(shape, dtype=bool), {how: np.zeros(shape, dtype) for how, dtype in sums.items()}
             for one, values in zip(maps, ahead(partial(_values, grid=grid, strip=strip), maps, threads)):
-                known = ~np.isnan(values)
-                seen |= known
+                valid = ~np.isnan(values)
+                seen |= valid
                 if "sum" in made:
-                    np.add(made["sum"], values, out=made["sum"], where=known)
-                if "threshold" in made:  # NaN is not above anything
+                    np.add(made["sum"], values, out=made["sum"], where=valid)
+                if "threshold" in made:  # NaN is not above the threshold
                     made["threshold"] += values >= np.float32(one.cutoff)
                 steps.step()
             for file, raster, band, count in zip(files, rasters, made.values(), moments):
@@ -101,11 +101,11 @@ def write_stack(
 
 
 def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
-    """Return the values of a map in a strip, NaN where it has none."""
+    """Return the values of a map in a strip, NaN for nodata."""
     with _opened(one.path) as source:
         if problem := Grid.of(source).difference(grid):
-            said = problem.replace("the stack", "the first map")
-            raise GridError(f"{one.path} {said}: a stack needs the maps of all species on one grid")
+            difference = problem.replace("the stack", "the first map")
+            raise GridError(f"{one.path} {difference}: a stack needs the maps of all species on one grid")
         values: NDArray[np.float32] = source.read(one.band, window=strip).astype(np.float32, copy=False)
         nothing = source.nodatavals[one.band - 1]
     if nothing is not None:
@@ -115,7 +115,7 @@ def _values(one: SpeciesMap, grid: Grid, strip: Window) -> NDArray[np.float32]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[DatasetReader]:
-    """Open a map; an error in it says which it is."""
+    """Open a map; errors name the file."""
     try:
         with open_local(path) as source:
             yield source

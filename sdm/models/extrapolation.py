@@ -17,9 +17,9 @@ EXTRAPOLATIONS = ("clamp", "free", "none", "fade", "lower")
 BOTH = ("fade", "lower")  # methods that need the clamped and the free prediction
 
 
-def check_extrapolation(word: str, known: Sequence[str] = EXTRAPOLATIONS) -> None:
-    """Raise for a word that is not in `known`."""
-    expect_one_of("extrapolation", word, known)
+def check_extrapolation(word: str, methods: Sequence[str] = EXTRAPOLATIONS) -> None:
+    """Raise for a word that is not in `methods`."""
+    expect_one_of("extrapolation", word, methods)
 
 
 def required_range(model: FittedModel | ValueModel) -> TrainingRange:

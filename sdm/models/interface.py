@@ -184,16 +184,16 @@ class ModelVariable:
             return dict(enumerate(self.labels))
         return None if self.titles is None else dict(zip(map(int, self.classes), self.titles))
 
-    def titled(self, known: Mapping[float, str]) -> "ModelVariable":
-        """Return the variable with names for its categories, as far as `known` has them.
+    def titled(self, titles: Mapping[float, str]) -> "ModelVariable":
+        """Return the variable with names for its categories, as far as `titles` has them.
 
         If several codes have the same name, the code is added to it.
         """
-        if not self.categorical or self.labels is not None or not any(code in known for code in self.classes):
+        if not self.categorical or self.labels is not None or not any(code in titles for code in self.classes):
             return self
         if any(code != round(code) for code in self.classes):
             return self
-        return replace(self, titles=tuple(category_titles(self.classes, known)))
+        return replace(self, titles=tuple(category_titles(self.classes, titles)))
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> "ModelVariable":
@@ -223,9 +223,9 @@ def name_categories(
     return tuple(one.titled(titles.get(one.name, {})) for one in named)
 
 
-def category_titles(codes: Sequence[float], known: Mapping[float, str]) -> list[str]:
+def category_titles(codes: Sequence[float], titles: Mapping[float, str]) -> list[str]:
     """Return the names of categories; codes without a name are numbers, and the code is added to duplicate names."""
-    words = [known.get(code, f"{code:g}") for code in codes]
+    words = [titles.get(code, f"{code:g}") for code in codes]
     return [f"{word} ({code:g})" if words.count(word) > 1 else word for code, word in zip(codes, words)]
 
 

@@ -137,14 +137,14 @@ class StoredProjection:
     @property
     def rule(self) -> str | None:
         """The rule of the threshold of presence and change."""
-        found = self.numbers.get("rule")
-        return None if found is None else str(found)
+        stored = self.numbers.get("rule")
+        return None if stored is None else str(stored)
 
     @cached_property
     def reference(self) -> StoredCase | None:
         """The map of the reference; None without a reference."""
-        found = self.numbers.get("reference")
-        return StoredCase(self.folder, found, self.rule, is_reference=True) if isinstance(found, dict) else None
+        stored = self.numbers.get("reference")
+        return StoredCase(self.folder, stored, self.rule, is_reference=True) if isinstance(stored, dict) else None
 
     @cached_property
     def scenarios(self) -> list[StoredCase]:

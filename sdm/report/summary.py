@@ -106,11 +106,11 @@ def _common(texts: Iterable[str]) -> str:
     """Return the common text of messages that differ in numbers."""
     numbers = iter([*zip(*(_NUMBER.findall(text) for text in texts))])
 
-    def kept(_: re.Match[str]) -> str:
+    def replacement(_: re.Match[str]) -> str:
         values = set(next(numbers))
         return values.pop() if len(values) == 1 else "…"
 
-    return _NUMBER.sub(kept, next(iter(texts)))
+    return _NUMBER.sub(replacement, next(iter(texts)))
 
 
 def without_name(error: str, species: str) -> str:

@@ -56,13 +56,13 @@ class BatchPlan:
     """The species of a run, their folders, and the use of the output folder."""
 
     names: list[str]  # of this run
-    known: Record  # content of the journal
+    earlier: Record  # content of the journal
     in_place: bool  # whether existing results stay: `--resume`, or new fits of some species
     renewed: bool = False  # whether finished species are fitted again
     all_names: list[str] = field(init=False)  # including earlier runs into the folder
 
     def __post_init__(self) -> None:
-        self.all_names = list(dict.fromkeys([*(self.known.planned if self.in_place else ()), *self.names]))
+        self.all_names = list(dict.fromkeys([*(self.earlier.planned if self.in_place else ()), *self.names]))
 
     def refuse_some(self, target: Path) -> None:
         """Raise if only some of the models of a joint fit are requested."""
@@ -114,11 +114,11 @@ class Batch:
     def __init__(
         self, job: Job, prepared: Prepared, plan: BatchPlan, options: RunOptions, progress: Progress | None
     ) -> None:
-        told = output_folder(options.output.folder) if len(plan.all_names) <= TOLD else None
-        self.job = replace(job, options=options.alone(), command=without_workers(job.command), told_in=told)
+        folder = output_folder(options.output.folder) if len(plan.all_names) <= TOLD else None
+        self.job = replace(job, options=options.alone(), command=without_workers(job.command), told_in=folder)
         self.prepared, self.plan = replace(prepared, of_several=True), plan
         self.options, self.progress = options, progress
-        self.record = Record(list(plan.all_names), dict(plan.known.entries) if plan.in_place else {})
+        self.record = Record(list(plan.all_names), dict(plan.earlier.entries) if plan.in_place else {})
         self.settled: set[str] = set()  # finished or failed species of this run
         self.failed: set[str] = set()
         self.next_summary = time.monotonic() + REFRESH
@@ -135,7 +135,7 @@ class Batch:
         finished_count = len(self.plan.names) - len(todo)
         if finished_count:
             log.info("%d of %d species are finished and unchanged, and are kept", finished_count, len(self.plan.names))
-        earlier = set(self.plan.known.planned) if self.plan.in_place else set()
+        earlier = set(self.plan.earlier.planned) if self.plan.in_place else set()
         journal.begin([name for name in self.plan.all_names if name not in earlier], self.job.command)
         self.settled = set(self.plan.names) - set(todo)
         self.failed &= self.settled

@@ -42,18 +42,17 @@ def evaluate_files(
         Records of a species; points with a class, or with proportions of classes; or a table of sites with one 0/1
         column per species.
     layers : list of str, optional
-        The model's layers; unless given, the files have its variables. For a joint model also one table of them.
+        The layers of the model; by default, the files have its variables. For a joint model also one table.
     options : mapping, optional
-        By name, options that say how records and layers are read (`READING`: `crs`, `where` and others), and these.
+        Options by name: options that read records and layers (`READING`: `crs`, `where` and others), and the following.
 
-        Of a model of one species `absences`, `background`, `species`, `truth` and `seed`. Presences are compared with
-        absences where there are any (a file, or rows of `presences` whose 0/1 column says 0), else with background: a
-        file, or points drawn from the layers. `truth` is a raster of the true suitability, which a virtual species has:
-        the prediction is correlated with it.
+        For a model of one species: `absences`, `background`, `species`, `truth` and `seed`. Presences are compared with
+        absences if there are any (a file, or rows of `presences` with 0 in the 0/1 column), otherwise with background:
+        a file, or points drawn from the layers. `truth` is a raster of the true suitability of a virtual species, with
+        which the prediction is correlated.
 
-        Of a class model `class_column`, `proportions` and `select`, as for `sdm classify`; unless given, those that it
-        was fitted with. Of a joint model whose variables are in a second table `site_column`, the column that names
-        sites in both.
+        For a class model: `class_column`, `proportions` and `select`, as in `sdm classify`; default: as in the fit. For
+        a joint model with the variables in a second table: `site_column`, the column of sites in both tables.
 
     Raises
     ------
@@ -81,8 +80,8 @@ def evaluate_files(
     task = model_task(loaded.kind)
     files = {"occurrences.file": str(presences), "layers.files": layers}
     chosen = {name: values[name] for name in measuring if name in values}
-    wanted = EvaluationOptions(**chosen_options(loaded, chosen, task.evaluates_with))
+    settings = EvaluationOptions(**chosen_options(loaded, chosen, task.evaluates_with))
     run_options = make_options({dotted: values[name] for name, dotted in reading.items() if name in values}, files)
-    numbers = task.evaluate(loaded, run_options, wanted)
+    numbers = task.evaluate(loaded, run_options, settings)
     notices, warnings = numbers.pop("notices"), numbers.pop("warnings", [])
     return Evaluation(loaded.kind, numbers, task.evaluation_lines(numbers), notices, warnings)

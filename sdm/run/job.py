@@ -35,7 +35,7 @@ class _Ended(BaseException):
 
 
 def side_by_side(
-    in_thread: Callable[[Progress], T], here: Callable[[Progress], U], progress: Progress | None
+    in_thread: Callable[[Progress], T], in_caller: Callable[[Progress], U], progress: Progress | None
 ) -> tuple[T, U]:
     """Call two functions at the same time, one of them in a thread, each with its progress; return both results.
 
@@ -63,7 +63,7 @@ def side_by_side(
     with ThreadPoolExecutor(1) as pool:
         future: Future[T] = pool.submit(copy_context().run, in_thread, quiet)
         try:
-            result = here(shown)
+            result = in_caller(shown)
             waited_for.set()
             return future.result(), result
         except _Ended:
@@ -83,7 +83,7 @@ class Chosen:
     options: RunOptions
     numbers: Numbers
     write: Callable[[Path, Numbers], None]
-    what: str = "tuning"
+    key: str = "tuning"
     validation: "CrossValidation | None" = None  # of the model with these options, if they were selected by it
     notes: Sequence[str] = ()  # first notes on the model
 
@@ -169,7 +169,7 @@ class Job:
         with _explained(name):
             measured = self.task.measure(begun.fit, prepared, options, progress)
         if chosen is not None:
-            measured.numbers[chosen.what] = chosen.numbers
+            measured.numbers[chosen.key] = chosen.numbers
             measured.notes[:0] = chosen.notes
         variables = prepared.chosen.get(name)
         if variables is not None:

@@ -48,29 +48,32 @@ def predict_files(
     model : path
         Written by `sdm fit`, `sdm classify` or `sdm joint`, or by `save` in Python.
     layers : sequence of str
-        A folder, a pattern, or files, with the model's variables; or one table (.csv, .tsv, .txt) of points. Of a model
-        with features of place, layers must lie in the region of the fit, and a table needs coordinates.
+        A folder, a pattern, or files, with the variables of the model; or a table (.csv, .tsv, .txt) of points. If the
+        model has spatial features, layers must be in the region of the fit, and a table needs coordinates.
     output : path
-        The GeoTIFF to write, or another format of GDAL by its ending, such as .asc; styles for QGIS (.qml) and other
-        programs (.sld) go beside it. Of a class model it has the probabilities, one band per class; the most probable
-        class and the entropy go beside it, to `<stem>_class.tif` and `<stem>_entropy.tif`. Of a joint model it is a
-        folder: it gets `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and `labeled_richness.tif`. A
-        group of species on shared axes gives a folder with one map per species, `<species>.tif`. Of a table of points
-        it is that table again, with columns of predictions, and of novelty where asked for.
+        The file or folder to write, with styles for QGIS (.qml) and other programs (.sld):
+
+        - one species: a GeoTIFF, or another format of GDAL by the extension, such as .asc
+        - classes: a file with one band per class for the probabilities; the most probable class and the entropy are in
+          `<stem>_class.tif` and `<stem>_entropy.tif`
+        - joint model: a folder with `maps/<species>.tif`, `maps/<species>_present.tif`, `richness.tif` and
+          `labeled_richness.tif`
+        - group of species on shared axes: a folder with one map per species, `<species>.tif`
+        - table of points: the table with columns of predictions, and of novelty if requested
     settings : PredictionSettings, optional
-        How it is mapped, and how layers and tables are read.
+        Settings of maps, and of reading layers and tables.
 
     Raises
     ------
     OptionError
-        If an option does not apply to a model of this kind, or has a value that makes no sense.
+        If an option does not apply to a model of this kind, or has an invalid value.
     SdmError
         If the model, the layers or the area cannot be used, or the maps cannot be written.
 
     Examples
     --------
-    >>> found = predict_files("results/habitat.npz", ["future/"], "future.tif")  # doctest: +SKIP
-    >>> found.numbers["shares"]  # doctest: +SKIP
+    >>> prediction = predict_files("results/habitat.npz", ["future/"], "future.tif")  # doctest: +SKIP
+    >>> prediction.numbers["shares"]  # doctest: +SKIP
     {'bog': 0.12, 'forest': 0.61, 'meadow': 0.27}
     """
     loaded, output = load_model(model), Path(output)
@@ -95,7 +98,7 @@ def predict_files(
         "communities": settings.communities or None,
         "extrapolation": None if extrapolation == "clamp" else extrapolation,
     }
-    wanted = MapOptions(
+    options = MapOptions(
         **chosen_options(loaded, words, task.maps_with),
         overwrite=settings.overwrite,
         threads=settings.threads,
@@ -112,17 +115,17 @@ def predict_files(
                 raise InapplicableError(f"--{name} does not apply to predictions for a table: remove it")
         points, notices = Path(layers[0]), list[str]()
         check_table(points, output)
-        if wanted.scale not in (None, *loaded.scales):
-            raise OptionError(f"predict.scale={wanted.scale!r}: expected one of {', '.join(loaded.scales)}")
-        _check_places([output, *([communities_place(output)] if wanted.communities else [])], wanted.overwrite)
-        with claim(output, overwrite=wanted.overwrite, folder=False):
-            predictions = predict_table(task, loaded, points, output, notices, settings, open_layers, wanted)
+        if options.scale not in (None, *loaded.scales):
+            raise OptionError(f"predict.scale={options.scale!r}: expected one of {', '.join(loaded.scales)}")
+        _check_places([output, *([communities_place(output)] if options.communities else [])], options.overwrite)
+        with claim(output, overwrite=options.overwrite, folder=False):
+            predictions = predict_table(task, loaded, points, output, notices, settings, open_layers, options)
         return Prediction(**vars(predictions), kind=loaded.kind, notices=notices)
     if settings.communities:
         raise InapplicableError("--communities needs a table of points, and layers were given: give a table of sites")
     if settings.values_from or (settings.known is None and any(place)):
         raise InapplicableError("--layers, --x-column, --y-column and --crs apply to a table of points: remove them")
-    return _predict_map(task, loaded, partial(open_layers, layers), output, settings.area, wanted)
+    return _predict_map(task, loaded, partial(open_layers, layers), output, settings.area, options)
 
 
 def _predict_map(
@@ -131,23 +134,23 @@ def _predict_map(
     open_layers: Callable[[], Stack],
     output: Path,
     area: str | Path | None,
-    wanted: MapOptions,
+    options: MapOptions,
 ) -> Prediction:
     """Write the maps of a model over layers."""
     files = task.map_places(output)
-    files += list(novelty_places(wanted.novelty, output).values()) if files else []
+    files += list(novelty_places(options.novelty, output).values()) if files else []
     for file in files:
         map_format(file)
-    _check_places([*files, *(place for file in files for place in style_places(file))], wanted.overwrite)
+    _check_places([*files, *(place for file in files for place in style_places(file))], options.overwrite)
     with ExitStack() as held:
         for file in sorted(files) or [output]:
-            held.enter_context(claim(file, overwrite=wanted.overwrite, folder=not files))
+            held.enter_context(claim(file, overwrite=options.overwrite, folder=not files))
         stack = open_layers()
         inside = None if area is None else StudyArea.read(area, stack.crs, grid=stack)
         if inside is not None:
             inside.check(stack)
         check_region(model, stack, inside)
-        maps = task.map(model, stack, output, replace(wanted, study_area=inside))
+        maps = task.map(model, stack, output, replace(options, study_area=inside))
     return Prediction(**vars(maps), kind=model.kind, notices=[*stack.notices, *(inside.notes if inside else ())])
 
 

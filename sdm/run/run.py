@@ -57,21 +57,21 @@ def run(
 ) -> RunResult:
     """Read the inputs of the options, and fit, measure, map and write every model.
 
-    Results of a single model lie in the output folder itself; of several, in a folder each, beside a summary.
+    Results of a single model are in the output folder. Several models have a folder each, and a summary.
 
     Parameters
     ----------
     task : Task, optional
-        By default that of the kind of model that the options ask for.
+        Default: the task of the kind of model in the options.
     command : str
-        The command that was typed, to be kept with the results.
+        The command as typed, to store with the results.
     choose : callable, optional
-        Changes the options for each model after a look at its data (see `sdm.run.studies.tuning`).
+        Selects the options of each model from its data (see `sdm.run.studies.tuning`).
 
     Raises
     ------
     SdmError
-        For what concerns the whole run, or the only model. With several models a failure is in the result.
+        For errors of the run, or of the only model. With several models, errors of a model are in the result.
     """
     task = task_of(options) if task is None else task
     task.check_options(options)
@@ -120,8 +120,8 @@ def _append_results(result: RunResult, options: RunOptions) -> None:
         return
     rows = []
     for model in result.models:
-        if model.folder is not None and model.error is None and "results" in model.whole().files:
-            rows += read_rows(model.folder / str(model.whole().files["results"]))
+        if model.folder is not None and model.error is None and "results" in model.complete().files:
+            rows += read_rows(model.folder / str(model.complete().files["results"]))
     add_rows(Path(options.output.append_results), rows)
 
 
@@ -151,15 +151,15 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
         for model in result.models:
             model.warnings = [*warned, *model.warnings] if model.error is None else []
         if batch.job.told_in is not None:
-            result.models = [_whole(entry.result(place), target) for entry in entries]
+            result.models = [_with_numbers(entry.result(place), target) for entry in entries]
         batch.finish(place)
         result.lines += write_stacks(place, batch.record.rows, options, progress=batch.progress)
         if opened is not None:
             done = [place / entry.folder for entry in batch.record.in_order if entry.status == DONE]
             from sdm.run.projecting.projection import project_fitted
 
-            given, command = batch.options, batch.job.command
-            result.projection = project_fitted(done, place, target, opened, given, command, batch.progress)
+            batch_options, command = batch.options, batch.job.command
+            result.projection = project_fitted(done, place, target, opened, batch_options, command, batch.progress)
             if options.output.report:  # pages include the scenarios of their species, which now exist
                 from sdm.kinds.pages import write_page
                 from sdm.kinds.registry import read_results
@@ -173,7 +173,7 @@ def _run_several(batch: Batch, opened: "Opened | None", target: Path) -> RunResu
     return result
 
 
-def _whole(model: ModelResult, target: Path) -> ModelResult:
+def _with_numbers(model: ModelResult, target: Path) -> ModelResult:
     """Return a model of a batch with all numbers in its folder, which becomes part of the target."""
-    model = model.whole()
+    model = model.complete()
     return replace(model, folder=model.folder and target / model.folder.name)

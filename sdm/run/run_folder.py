@@ -56,7 +56,7 @@ class RunFolder:
         return UnitNotes(self.path / _UNITS / f"{token}-{unit}.jsonl")
 
     def units(self) -> Iterator["UnitNotes"]:
-        """Yield the notes of all running tasks, or of those of a killed run."""
+        """Yield the notes of all running tasks, or of the tasks of a killed run."""
         for path in sorted((self.path / _UNITS).glob("*.jsonl")):
             yield UnitNotes(path)
 
@@ -90,9 +90,9 @@ class UnitNotes:
         """Return the job of the task."""
         return pickle.loads(self._parts.read_bytes())  # noqa: S301 - from the process that gave the task
 
-    def at(self, what: str, species: str = "") -> None:
+    def begin(self, step: str, species: str = "") -> None:
         """Record the start of a step."""
-        append_lines(self.path, [{"at": what, "of": species, "time": time.time()}], durable=False)
+        append_lines(self.path, [{"at": step, "of": species, "time": time.time()}], durable=False)
 
     def add(self, entry: JournalEntry) -> None:
         """Record the result of a species."""

@@ -93,7 +93,7 @@ class Screening:
 def screen_variables(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> Screening:
     """Correlate the variables of a run over its background or sites, and suggest which to keep.
 
-    Inputs are read as in a run, so the correlations are those that `--drop-correlated` and `--drop-vif` act on. Files
+    Inputs are read as in a run, so that `--drop-correlated` and `--drop-vif` use the same correlations. Files
     are written if there is an output folder.
     """
     task = task_of(options)

@@ -44,8 +44,8 @@ def write_stacks(
     DataError
         If fewer than two species have a map, or the maps are not on one grid.
     """
-    wanted: list[str] = list(dict.fromkeys(options.output.stack))
-    if not wanted:
+    kinds: list[str] = list(dict.fromkeys(options.output.stack))
+    if not kinds:
         return []
     fitted = [row for row in rows if row.get("folder") and not row.get("error")]
     rule = options.predict.threshold if options.predict.threshold is not None else RULE
@@ -53,13 +53,13 @@ def write_stacks(
     for row in fitted:  # one at a time, because the numbers of many species are large
         results = read_results(folder / str(row["folder"]))
         scale = scale or results.scale
-        if species_map := _species_map(results, rule, wanted):
+        if species_map := _species_map(results, rule, kinds):
             maps.append(species_map)
     if len(maps) < 2:
-        some = "one species has" if maps else "no species has"
-        raise TooFewError(f"output.stack={','.join(wanted)} needs the maps of two species or more, and {some} one")
-    tags = {"scale": scale} | ({"cutoff": str(rule)} if "threshold" in wanted else {})
-    places = {how: folder / STACK_FILES[how] for how in wanted}
+        number = "one species has" if maps else "no species has"
+        raise TooFewError(f"output.stack={','.join(kinds)} needs the maps of two species or more, and {number} one")
+    tags = {"scale": scale} | ({"cutoff": str(rule)} if "threshold" in kinds else {})
+    places = {how: folder / STACK_FILES[how] for how in kinds}
     summaries = write_stack(maps, places, tags=tags, threads=options.threads, progress=progress)
     for path in places.values():
         write_styles(path)
@@ -77,17 +77,17 @@ def write_stacks(
     ]
 
 
-def _species_map(results: Results, rule: str | float, wanted: Sequence[str]) -> SpeciesMap | None:
+def _species_map(results: Results, rule: str | float, kinds: Sequence[str]) -> SpeciesMap | None:
     """Return the map of a species with its threshold; None without a map."""
     layer = next(iter(results.map_layers()), None)
     if layer is None:
         return None
     if not layer.threshold:
         raise DataError(
-            f"{results.title} has a map of {len(results.classes)} classes: remove output.stack={','.join(wanted)}, "
+            f"{results.title} has a map of {len(results.classes)} classes: remove output.stack={','.join(kinds)}, "
             "which adds up maps of one species"
         )
-    return SpeciesMap(layer.path, layer.band, _cutoff(results, rule) if "threshold" in wanted else None)
+    return SpeciesMap(layer.path, layer.band, _cutoff(results, rule) if "threshold" in kinds else None)
 
 
 def _cutoff(results: Results, rule: str | float) -> float:

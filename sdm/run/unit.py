@@ -63,9 +63,9 @@ def do_unit(
 
     ready: dict[str, Ready] = {}
     taken: dict[str, float] = {}
-    notes.at("begin")
+    notes.begin("begin")
     for part in parts:
-        notes.at(FITTING, part.name)
+        notes.begin(FITTING, part.name)
         began = perf_counter()
         try:
             if part.name in part.prepared.failures:
@@ -78,7 +78,7 @@ def do_unit(
     maps: dict[str, ModelMaps] = {}
     began = perf_counter()
     if len(ready) > 1:
-        notes.at(MAPPING)
+        notes.begin(MAPPING)
         place.mkdir()
         fits = [(one.fit, one.prepared) for one in ready.values()]
         maps = dict(zip(ready, job.task.map_together(fits, job.options, place, progress)))
@@ -88,7 +88,7 @@ def do_unit(
         if part.name not in ready:
             continue
         began = perf_counter()
-        notes.at("writing", part.name)
+        notes.begin("writing", part.name)
         try:
             result = job.write(
                 ready[part.name], folder.place / part.folder, progress, maps=maps.get(part.name),

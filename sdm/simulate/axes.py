@@ -1,4 +1,4 @@
-"""Axes that virtual species share: hidden combinations of the layers, and species that respond to nothing else."""
+"""Shared axes of virtual species: hidden combinations of the layers, and species that respond to them alone."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from sdm.types import Array
 
 @dataclass(frozen=True)
 class HiddenAxes:
-    """The axes of a landscape: weighted sums of its standardised layers. Over the land each has mean 0 and deviation 1,
-    and no two are correlated.
+    """The axes of a landscape: weighted sums of its standardised layers. Over the land, each axis has mean 0 and
+    standard deviation 1, and axes are uncorrelated.
 
     Parameters
     ----------
@@ -40,23 +40,23 @@ class HiddenAxes:
         return tuple(f"axis_{number}" for number in range(1, len(self.loadings) + 1))
 
     def values(self, layers: Mapping[str, ArrayLike]) -> NDArray[np.float32]:
-        """Return the axes where the layers have these values, all of one shape: axis × that shape."""
+        """Return the axes for values of the layers, which are arrays of one shape: axis × that shape."""
         refuse_missing("every shared axis", self.layers, layers)
         standard = [
             (np.asarray(layers[name], np.float64) - mean) / deviation
             for name, mean, deviation in zip(self.layers, self.mean, self.deviation)
         ]
-        found = np.zeros((len(self.loadings), *standard[0].shape))
-        for axis, weights in zip(found, self.loadings):
+        scores = np.zeros((len(self.loadings), *standard[0].shape))
+        for axis, weights in zip(scores, self.loadings):
             for weight, values in zip(weights, standard):
                 axis += weight * values
-        return found.astype(np.float32)
+        return scores.astype(np.float32)
 
 
 @dataclass(frozen=True)
 class AxisSpecies:
-    """A species whose logarithm of suitability is a straight line along every shared axis: ``intercept + Σ slope ×
-    axis``. Suitability is 1 in the best cell of the land.
+    """A species whose log suitability is linear in the shared axes: ``intercept + Σ slope × axis``. Suitability is 1 in
+    the best cell of the land.
 
     Examples
     --------
@@ -73,16 +73,16 @@ class AxisSpecies:
 
     @property
     def variables(self) -> tuple[str, ...]:
-        """The layers that the axes are made of."""
+        """The layers of the axes."""
         return self.axes.layers
 
     def log_suitability(self, values: Mapping[str, ArrayLike]) -> Array:
-        """Return the logarithm of suitability where the layers have these values, all of one shape. In an environment
-        that the land does not have, such as that of a warmer climate, it can be above 0."""
+        """Return the log suitability for values of the layers, which are arrays of one shape. It can exceed 0 in
+        environments absent from the land, such as a warmer climate."""
         return self.intercept + np.tensordot(np.array(self.slopes), self.axes.values(values).astype(np.float64), 1)
 
     def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
-        """Return the suitability in [0, 1] where the layers have these values, all of one shape; other layers are
+        """Return the suitability in [0, 1] for values of the layers, which are arrays of one shape; other layers are
         ignored."""
         return np.exp(np.minimum(0.0, self.log_suitability(values)))
 

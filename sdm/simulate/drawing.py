@@ -1,4 +1,4 @@
-"""Many niches at many cells: suitability, and draws by it without replacement, a strip of the landscape at a time."""
+"""Suitability of many niches at many cells, and weighted draws without replacement, strip by strip."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _STEPS = 10_000.0  # suitability is rounded to 1e-4
 
 
 class Niche(NamedTuple):
-    """One niche as arrays: layers by their position, and what follows them."""
+    """One niche as arrays, with layers by position."""
 
     layer: Whole
     shape: Whole
@@ -25,12 +25,12 @@ class Niche(NamedTuple):
     width: Array
     cover: int  # the position of the land cover, or -1
     preference: Array  # by class
-    gate: Whole  # positions of the layer that must be above, and of the one that must be below; or -1
+    gate: Whole  # positions of the layers of the gate with a lower and an upper limit, or -1
     limits: Floats
 
 
 def compile_niche(species: VirtualSpecies, names: Sequence[str]) -> Niche:
-    """Return a niche whose layers are known by their position in ``names``."""
+    """Return a niche with the positions of its layers in ``names``."""
     place, parts = names.index, species.responses
     preference = np.zeros(256)
     for number, value in (species.classes or {}).items():
@@ -53,8 +53,8 @@ def niche_values(
     out: Floats, columns: Floats, layer: Whole, shape: Whole, centre: Array, width: Array, cover: int,
     preference: Array, gate: Whole, limits: Floats,
 ) -> float:  # fmt: skip
-    """Fill the suitability of a niche, rounded to 1e-4, at cells with these layers (layer × cell); return its sum. What
-    rounds to 0 is not computed to the end."""
+    """Compute the suitability of a niche, rounded to 1e-4, at cells (layer × cell), and return its sum. The computation
+    stops early for values that round to 0."""
     total = 0.0
     for n in range(out.size):
         out[n] = 0.0
@@ -83,21 +83,22 @@ def niche_values(
 
 
 class CellDraws:
-    """Cells drawn without replacement with probability proportional to weight: those of lowest rank
-    ``-log(u) / weight`` (Efraimidis and Spirakis 2006), in this order. Strips are drawn from one by one, in any number.
+    """Cells drawn without replacement with probability proportional to weight (Efraimidis and Spirakis 2006).
+
+    The cells have the lowest ranks ``-log(u) / weight``, in this order. Strips can be added in any number.
     """
 
     def __init__(self, most: int, columns: int = 0) -> None:
         self.most = most
-        self.cells = np.empty((0, 3 + columns))  # rank, row, column, and the values that go with a cell
+        self.cells = np.empty((0, 3 + columns))  # rank, row, column, and the values of a cell
 
     def add(self, u: Array, weight: Floats, *columns: AnyArray) -> None:
-        """Draw from further cells, after those before: by uniform numbers and weights; rows, columns and values."""
+        """Draw from more cells with uniform numbers and weights; columns are rows, columns and values."""
         limit = self.cells[-1, 0] if len(self.cells) == self.most > 0 else np.float64(1e300)
-        some = np.flatnonzero(1.0 - u <= limit * (1.0 + 1e-9) * weight)  # -log(u) ≥ 1 - u: most need no logarithm
-        rank = -np.log(u[some]) / weight[some]
+        chosen = np.flatnonzero(1.0 - u <= limit * (1.0 + 1e-9) * weight)  # -log(u) ≥ 1 - u: skip most logarithms
+        rank = -np.log(u[chosen]) / weight[chosen]
         if rank.size > self.most:
             few = np.argpartition(rank, self.most)[: self.most]
-            rank, some = rank[few], some[few]
-        cells = np.concatenate([self.cells, np.column_stack([rank, *(column[some] for column in columns)])])
+            rank, chosen = rank[few], chosen[few]
+        cells = np.concatenate([self.cells, np.column_stack([rank, *(column[chosen] for column in columns)])])
         self.cells = cells[np.lexsort((cells[:, 2], cells[:, 1], cells[:, 0]))[: self.most]]

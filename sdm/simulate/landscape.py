@@ -1,11 +1,11 @@
-"""A virtual landscape: fractal terrain, and the climate, soil and land cover that follow from it.
+"""A virtual landscape: fractal terrain with climate, soil and land cover derived from it.
 
-Every value is a function of the seed and of the place alone: gradient noise on lattices whose gradients are
-hashes, so a landscape is made strip by strip, in any order, in bounded memory, with the same bits each time.
-What needs a wide view (rain shadow, distance to the coast, relief) is computed on a coarse grid and interpolated.
+Every value is a function of the seed and the place: gradient noise on lattices with hashed gradients. So strips can be
+made in any order, in bounded memory, with identical bits. Variables that need a wide view (rain shadow, distance to the
+coast, relief) are computed on a coarse grid and interpolated.
 
-The world is a square of 400 km; ``size`` is how finely it is looked at. Terrain uses only ``+ - * / sqrt``, which
-IEEE 754 fixes to the last bit, and what is derived from it is rounded, so that machines agree.
+The world is a square of 400 km, and ``size`` is its resolution. Terrain uses only ``+ - * / sqrt``, which IEEE 754
+defines to the last bit. Derived values are rounded, so that machines agree.
 """
 
 from collections.abc import Collection, Mapping
@@ -29,10 +29,10 @@ from sdm.types import AnyArray, Array
 Codes = NDArray[np.uint64]
 SIDE = 400_000.0  # metres: the longer side of every landscape
 DEGREES = 4.0  # the same in a geographic CRS: a degree counts as 100 km
-CENTRE = (-15.0, 40.0)  # longitude, latitude: open sea, where no real land is
+CENTRE = (-15.0, 40.0)  # longitude, latitude: open sea, without real land
 SEA = 0.22  # the share of cells below sea level
 _COARSE = 160  # cells along the longer side of the coarse grid
-_MARGIN = 8  # coarse cells around it: splines need neighbours, the west wind needs a sea to come from
+_MARGIN = 8  # margin of the coarse grid in cells, for splines and for the sea in the west
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def _terrain(shore: Array, height: Array, y: Array, x: Array, codes: Codes, octa
 
 @jit
 def _spline(out: Array, grid: Array, y: Array, x: Array) -> None:
-    """Interpolate a coarse grid by cubic B-splines (smooth to the second derivative) at fractional rows × columns."""
+    """Interpolate a coarse grid by cubic B-splines at fractional rows × columns."""
     w = np.empty((x.size, 4))
     for j in range(x.size):
         _weights(w[j], x[j] - floor(x[j]))
@@ -134,7 +134,8 @@ def _blur(grid: Array, times: int) -> Array:
 
 
 def _rain(height: Array, land: NDArray[np.bool_], step: float) -> Array:
-    """Rain from a west wind: air takes water up over the sea, loses it where the ground rises, is dry behind."""
+    """Simulate rain from a west wind: air takes up water over the sea, loses it on rising ground, and is dry behind
+    it."""
     smooth = _blur(height, 8)
     uplift = np.maximum(0.0, np.diff(smooth, axis=1, prepend=smooth[:, :1])) / (0.02 * step)
     air, rain = np.full(len(height), 0.9), np.empty_like(height)
@@ -147,8 +148,8 @@ def _rain(height: Array, land: NDArray[np.bool_], step: float) -> Array:
 
 
 class Landscape:
-    """A landscape of ``rows`` × ``cols`` cells by seed; its longer side is 400 km, whatever the number of cells: the
-    same seed with more cells is the same world seen in more detail."""
+    """A landscape of ``rows`` × ``cols`` cells by seed, with a longer side of 400 km. The same seed with more cells is
+    the same world in more detail."""
 
     def __init__(self, rows: int, cols: int, seed: int) -> None:
         self.rows, self.cols, self.seed = rows, cols, seed
@@ -169,7 +170,7 @@ class Landscape:
         return shore, height
 
     def _survey(self) -> dict[str, Array]:
-        """Return a coarse view of the whole world, with the surroundings that a strip does not have."""
+        """Return a coarse view of the whole world with a margin, for strips."""
         from scipy.ndimage import distance_transform_edt
 
         rows, cols = (-(-n * _COARSE // self.side) + 2 * _MARGIN for n in (self.rows, self.cols))
@@ -192,15 +193,15 @@ class Landscape:
         return out
 
     def _noise(self, name: str, y: Array, x: Array, scale: float, octaves: int = 0, gain: float = 0.5) -> Array:
-        """Return a fractal field of its own, mean 0 and mostly within ±1; ``octaves=0`` goes down to the cell."""
+        """Return a fractal field with mean 0, mostly within ±1; ``octaves=0`` continues to the size of a cell."""
         out = np.empty((y.size, x.size))
         finest = int(self.side / (2.0 * scale)).bit_length()
         noise.field(out, y, x, noise.key(self.seed, name), scale, octaves or max(2, finest), gain)
         return out
 
     def strip(self, top: int, bottom: int, names: Collection[str]) -> tuple[dict[str, AnyArray], NDArray[np.bool_]]:
-        """Return the layers ``names`` in the rows ``top`` … ``bottom`` - 1 (float32, rounded to each layer's step;
-        ``landcover`` uint8), and which cells are land; cells in the sea hold numbers without meaning."""
+        """Return the layers ``names`` in the rows ``top`` … ``bottom`` - 1 (float32, rounded to the step of each layer;
+        ``landcover`` uint8), and a mask of land cells. Values of sea cells have no meaning."""
         y = (np.arange(top - 1, bottom + 1) + 0.5) / self.side
         x = (np.arange(-1, self.cols + 1) + 0.5) / self.side
         shore, height = self._terrain(y, x, self._octaves)
@@ -221,7 +222,7 @@ class Landscape:
         return out, shore[1:-1, 1:-1] > self._sea
 
     def white(self, name: str, rows: ArrayLike, cols: ArrayLike) -> Array:
-        """Return independent uniform numbers in (0, 1), one for each cell, of the stream ``name``."""
+        """Return independent uniform numbers in (0, 1), one per cell, of the stream ``name``."""
         i, j = (np.array(part, np.int64) for part in np.broadcast_arrays(rows, cols))
         out = np.empty(i.size)
         noise.white(out, i.ravel(), j.ravel(), noise.key(self.seed, name))
@@ -240,14 +241,14 @@ class Landscape:
         return {name: np.concatenate(part) for name, part in parts.items()}
 
     def towns(self) -> list[dict[str, float]]:
-        """Return five towns in the lowlands, as row, column and weight: observers come from there."""
+        """Return five towns in the lowlands as row, column and weight, where observers live."""
         look = self.sample(["elevation"])
         rank = -np.log(self.white("towns", look["row"], look["col"])) * (1.0 + (look["elevation"] / 200.0) ** 2)
         best = enumerate(np.argsort(rank, kind="stable")[:5])
         return [{"row": int(look["row"][n]), "col": int(look["col"][n]), "weight": round(0.8**k, 3)} for k, n in best]
 
     def effort(self, towns: Collection[Mapping[str, float]], top: int, bottom: int) -> NDArray[np.float32]:
-        """Return the observers' effort, 0 … 1: it falls by 1/e each 40 km from a town, and nowhere to zero."""
+        """Return the sampling effort, 0 … 1: it decreases by 1/e per 40 km from a town, and is never zero."""
         total = np.full((bottom - top, self.cols), 0.01)
         for town in towns:
             down, right = np.arange(top, bottom)[:, None] - town["row"], np.arange(self.cols) - town["col"]
@@ -255,7 +256,7 @@ class Landscape:
         return round_to(np.minimum(1.0, total), 0.001)
 
     def _relief(self, height: Array, y: Array, x: Array) -> dict[str, Array]:
-        """Derive from the height (with one cell around) slope, sunlight and wetness."""
+        """Compute slope, sunlight and wetness from the height (with a margin of one cell)."""
         east = (height[1:-1, 2:] - height[1:-1, :-2]) / (2.0 * self.cell)
         south = (height[2:, 1:-1] - height[:-2, 1:-1]) / (2.0 * self.cell)
         steep = np.sqrt(east * east + south * south)
@@ -271,7 +272,7 @@ class Landscape:
         }
 
     def _climate(self, values: dict[str, Array], y: Array, x: Array) -> None:
-        """Add the climate: warmer to the south, 6 °C colder each 1000 m, wetter where the west wind rises."""
+        """Add the climate: warmer in the south, 6 °C colder per 1000 m, wetter where the west wind rises."""
         height, sun = values["elevation"], values["insolation"]
         coast = np.maximum(0.0, self._wide("coast", y, x))
         inland = coast / (coast + 60.0)
@@ -288,7 +289,7 @@ class Landscape:
         values["dry_quarter"] = values["precipitation"] * share
 
     def _soil(self, values: dict[str, Array], y: Array, x: Array) -> None:
-        """Add the soil: rock of its own pattern, leached by rain, rich where it is cold and wet."""
+        """Add the soil: rock with its own pattern, leached by rain, rich where it is cold and wet."""
         rock, grain = self._noise("rock", y, x, 5.0, gain=0.6), self._noise("grain", y, x, 8.0, gain=0.6)
         wet = values["precipitation"] / (values["precipitation"] + 900.0)
         values["soil_ph"] = np.clip(7.9 - 3.2 * wet + 0.9 * rock, 3.5, 9.0)
@@ -297,7 +298,7 @@ class Landscape:
         values["soil_carbon"] = (12.0 + 130.0 * cold * wet + 3.0 * values["wetness"]) * (1.2 - 0.4 * grain)
 
     def _further(self, values: dict[str, Array], y: Array, x: Array) -> None:
-        """Add quarters of the year, windy crests, clouds where it rains, and soil that lies deep in hollows."""
+        """Add quarters of the year, windy crests, clouds where it rains, and deep soil in hollows."""
         gusts, haze = self._noise("gusts", y, x, 4.0, 5), self._noise("haze", y, x, 3.0, 4)
         cover = self._noise("cover", y, x, 9.0, gain=0.6)
         swing = values["seasonality"] * (1.0 + 0.05 * haze)
@@ -312,7 +313,7 @@ class Landscape:
             values["clay"] = np.clip((100.0 - values["sand"]) * (0.42 + 0.2 * cover), 1.0, 80.0)
 
     def _landcover(self, values: dict[str, Array], y: Array, x: Array) -> NDArray[np.uint8]:
-        """Decide what grows where, by warmth, moisture, slope and a patchwork; later rules go over earlier ones."""
+        """Assign land cover by warmth, moisture, slope and a patchwork; later rules override earlier ones."""
         patch, field = self._noise("patch", y, x, 10.0, gain=0.7), self._noise("field", y, x, 14.0, gain=0.6)
         warm = values["temperature"] + 1.2 * patch
         moist = values["precipitation"] / (24.0 * (np.maximum(warm, -5.0) + 14.0)) + 0.25 * patch
@@ -329,15 +330,15 @@ class Landscape:
 
 
 def round_to(values: Array, step: float) -> NDArray[np.float32]:
-    """Round to multiples of ``step``: what differs in the last bit becomes equal, and files become small."""
+    """Round to multiples of ``step``, so that machines agree and files compress well."""
     per = round(1.0 / step)
     return (np.rint(values * per) / per).astype(np.float32)
 
 
 def place(rows: int, cols: int, name: str) -> Grid:
-    """Lay a landscape around its centre in the Atlantic: 4 degrees, or 400 km in the units of a projected CRS."""
+    """Place a landscape around its centre in the Atlantic: 4 degrees, or 400 km in the units of a projected CRS."""
     try:
-        with rasterio.Env():  # within it, PROJ's complaints are exceptions and not lines on the terminal
+        with rasterio.Env():  # prevents PROJ from printing errors
             crs = CRS.from_user_input(name)
             (x, y), side = CENTRE, DEGREES
             if not crs.is_geographic:
@@ -346,10 +347,10 @@ def place(rows: int, cols: int, name: str) -> Grid:
         cell = side / max(rows, cols)
         corner = Affine(cell, 0.0, x - cell * cols / 2, 0.0, -cell, y + cell * rows / 2)
         grid = Grid(width=cols, height=rows, transform=corner, crs=crs)
-        known = bool(np.isfinite(grid.lonlat(np.array([0.0, 0.0, rows, rows]), np.array([0.0, cols, 0.0, cols]))).all())
+        valid = bool(np.isfinite(grid.lonlat(np.array([0.0, 0.0, rows, rows]), np.array([0.0, cols, 0.0, cols]))).all())
     except (RasterioError, ValueError, OverflowError):
-        known = False
-    if not known:
+        valid = False
+    if not valid:
         want = "expected a coordinate system that covers longitude -15, latitude 40"
         raise UnknownCrsError(f"crs={name!r}: {want}, such as EPSG:4326")
     return grid

@@ -1,4 +1,4 @@
-"""Names of virtual species: genera made of Greek parts with Latin epithets, one for every number, none twice."""
+"""Unique names of virtual species: genera with Greek parts and Latin epithets, one per number."""
 
 _BEGINNINGS = (
     "Acantho Allo Aniso Astero Brachy Calli Campto Cerato Chloro Chryso Crypto Cyano Dasy Dendro Echino Erythro Eury "
@@ -26,10 +26,10 @@ _EPITHETS = (
 )
 _begin, _end, _epithets = (words.split() for words in (_BEGINNINGS, _ENDINGS, _EPITHETS))
 _genera = [beginning + ending for beginning in _begin for ending in _end]
-_STEP = 75_011  # a prime that divides no list's length: every combination comes once before any comes again
+_STEP = 75_011  # a prime that does not divide the length of a list: combinations repeat only after all have occurred
 #: The pattern of a name in the name of a file.
 FILE_NAME = rf"(?:{'|'.join(_begin)})(?:{'|'.join(_end)})_(?:{'|'.join(_epithets)})"
-#: How many species can be told apart.
+#: The number of distinct names.
 MOST_SPECIES = 100_000
 
 

@@ -1,4 +1,4 @@
-"""The niche of a virtual species: a formula of the layers, known to the last digit."""
+"""The niche of a virtual species: an exact formula of the layers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from sdm.types import AnyArray, Array
 
 @dataclass(frozen=True)
 class Response:
-    """How suitability follows one layer, from 0 to 1: with ``z = (x - centre) / width``, ``exp(-z²/2)`` (gaussian), ``1
-    / (1 + exp(-z))`` (logistic) or ``z > 0`` (threshold). With a negative width the last two fall."""
+    """The response to one layer, from 0 to 1, with ``z = (x - centre) / width``: ``exp(-z²/2)`` (gaussian), ``1 / (1 +
+    exp(-z))`` (logistic) or ``z > 0`` (threshold). With a negative width, the last two decrease."""
 
     variable: str
     shape: str
@@ -43,7 +43,7 @@ class Interaction:
 
 
 def refuse_missing(species: str, layers: Sequence[str], values: Mapping[str, ArrayLike]) -> None:
-    """Raise an error if any of the layers that a species needs has no values."""
+    """Raise an error if a layer that a species needs has no values."""
     if missing := [name for name in layers if name not in values]:
         have = ", ".join(sorted(values)) or "none"
         raise VariableError(f"{species} needs the layers {', '.join(missing)}, got {have}: add the missing ones")
@@ -51,7 +51,7 @@ def refuse_missing(species: str, layers: Sequence[str], values: Mapping[str, Arr
 
 @dataclass(frozen=True)
 class VirtualSpecies:
-    """A species whose niche is known: the product of its responses, its land-cover preference and its gate.
+    """A species with a known niche: the product of its responses, its land-cover preference and its gate.
 
     Examples
     --------
@@ -74,8 +74,8 @@ class VirtualSpecies:
         return tuple(dict.fromkeys(names))
 
     def suitability(self, values: Mapping[str, ArrayLike]) -> Array:
-        """Return the suitability in [0, 1] where the layers have these values, all of one shape. Layers that the niche
-        does not use are ignored; a land-cover class without a preference has suitability 0."""
+        """Return the suitability in [0, 1] for values of the layers, which are arrays of one shape. Other layers are
+        ignored; a land-cover class without a preference has suitability 0."""
         refuse_missing(self.name, self.variables, values)
         result = np.ones(np.shape(values[self.variables[0]]))
         for response in self.responses:
@@ -91,7 +91,7 @@ class VirtualSpecies:
 
 
 class _Niche(NamedTuple):
-    """A niche before there is a landscape: centres and gates are quantiles over the land."""
+    """A niche relative to a landscape: centres and gates are quantiles over the land."""
 
     name: str
     responses: tuple[tuple[str, str, float, float], ...]  # layer, shape, centre, width as a share of the 5-95 % range
@@ -122,16 +122,17 @@ NICHES = (
 
 
 def make_species(look: Mapping[str, AnyArray], count: int, interaction: bool) -> tuple[VirtualSpecies, ...]:
-    """Lay the niches into a landscape: quantiles become values, responses to layers that are not made are left out."""
+    """Return species with the niches in a landscape: quantiles become values, and responses to missing layers are
+    dropped."""
 
-    def at(name: str, q: float) -> float:
+    def quantile(name: str, q: float) -> float:
         return float(f"{np.quantile(look[name], q):.3g}")
 
     species = []
     for name, responses, preference, (above, low, below, high) in NICHES[:count]:
-        spread = {v: at(v, 0.95) - at(v, 0.05) for v, *_ in responses if v in look}
-        made = [(v, s, at(v, q), float(f"{w * spread[v]:.2g}")) for v, s, q, w in responses if v in spread]
-        gate = Interaction(above, at(above, low), below, at(below, high)) if interaction else None
+        spread = {v: quantile(v, 0.95) - quantile(v, 0.05) for v, *_ in responses if v in look}
+        made = [(v, s, quantile(v, q), float(f"{w * spread[v]:.2g}")) for v, s, q, w in responses if v in spread]
+        gate = Interaction(above, quantile(above, low), below, quantile(below, high)) if interaction else None
         classes = dict(zip(CLASSES, preference))
         species.append(VirtualSpecies(f"Virtualis {name}", tuple(Response(*m) for m in made), classes, gate))
     return tuple(species)

@@ -1,4 +1,4 @@
-"""Gradient noise whose gradients are hashes: every value is a function of a key and of the place alone."""
+"""Gradient noise with hashed gradients: every value is a function of a key and a place."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ from sdm.types import Array
 
 
 def key(seed: int, name: str) -> np.uint64:
-    """Return the 64-bit key of one stream of randomness: the same for one seed and name, unrelated for others."""
+    """Return the 64-bit key of a random stream, by seed and name."""
     digest = hashlib.blake2b(f"{seed}:{name}".encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
@@ -26,7 +26,7 @@ def _hash(i: np.int64, j: np.int64, code: np.uint64) -> np.uint64:
 
 @jit
 def _gradient(i: np.int64, j: np.int64, code: np.uint64) -> tuple[float, float]:
-    """Return the gradient of a lattice corner, each part in [-1, 1), taken from the corner's hash."""
+    """Return the gradient of a lattice corner, with components in [-1, 1), from the hash of the corner."""
     h = _hash(i, j, code)
     gx = np.float64(np.int64(h & np.uint64(0xFFFFFF))) / 8388608.0 - 1.0
     return gx, np.float64(np.int64((h >> np.uint64(24)) & np.uint64(0xFFFFFF))) / 8388608.0 - 1.0
@@ -34,8 +34,8 @@ def _gradient(i: np.int64, j: np.int64, code: np.uint64) -> tuple[float, float]:
 
 @jit
 def _noise(out: Array, x: Array, y: Array, code: np.uint64) -> None:
-    """Gradient noise along a path of points: ``g · d`` of the four corners, blended by ``6t⁵ - 15t⁴ + 10t³``. Mean 0,
-    mostly within ±0.7. Neighbours on the path mostly share their corners, which are hashed only once."""
+    """Compute gradient noise along a path of points: ``g · d`` of the four corners, blended by ``6t⁵ - 15t⁴ + 10t³``.
+    Mean 0, mostly within ±0.7. Neighbours on the path mostly share their corners, which are hashed only once."""
     i = j = -1e300
     ax = ay = bx = by = cx = cy = dx = dy = 0.0
     for n in range(x.size):
@@ -59,7 +59,7 @@ def _noise(out: Array, x: Array, y: Array, code: np.uint64) -> None:
 
 @jit
 def scaled(x: Array, scale: float) -> Array:
-    """Return ``scale * x``; loops compile in a tenth of the time of array expressions, here and below."""
+    """Return ``scale * x``. Loops compile ten times faster than array expressions."""
     out = np.empty(x.size)
     for n in range(x.size):
         out[n] = scale * x[n]
@@ -68,7 +68,8 @@ def scaled(x: Array, scale: float) -> Array:
 
 @jit
 def _turn(x: Array, y: Array) -> None:
-    """Go to the next octave: lattices twice as fine, turned by 37° so that none shows through, and shifted."""
+    """Continue with the next octave: a lattice twice as fine, turned by 37° and shifted so that lattices do not
+    show."""
     for n in range(x.size):
         x[n], y[n] = 2.0 * (0.8 * x[n] - 0.6 * y[n]) + 17.25, 2.0 * (0.6 * x[n] + 0.8 * y[n]) + 5.75
 
@@ -88,7 +89,7 @@ def fractal(x: Array, y: Array, scale: float, code: np.uint64, octaves: int, gai
 
 @jit
 def ridged(x: Array, y: Array, scale: float, code: np.uint64, octaves: int, gain: float) -> Array:
-    """Ridges and the valleys between them, ``Σ wₖ (1 - |noise|)²`` from 0 to ``Σ wₖ``; rougher where it is high."""
+    """Sum ridges and valleys, ``Σ wₖ (1 - |noise|)²`` from 0 to ``Σ wₖ``; higher places are rougher."""
     p, q, part, total = scaled(x, scale), scaled(y, scale), np.empty(x.size), np.zeros(x.size)
     above, weight = np.ones(x.size), 1.0
     for k in range(octaves):
@@ -114,6 +115,6 @@ def field(out: Array, y: Array, x: Array, code: np.uint64, scale: float, octaves
 
 @jit
 def white(out: Array, rows: NDArray[np.int64], cols: NDArray[np.int64], code: np.uint64) -> None:
-    """Fill a vector with independent uniform numbers in (0, 1), one per cell, each a function of its cell alone."""
+    """Fill a vector with independent uniform numbers in (0, 1), one per cell."""
     for n in range(out.size):
         out[n] = (np.float64(_hash(rows[n], cols[n], code) >> np.uint64(12)) + 0.5) / 4503599627370496.0

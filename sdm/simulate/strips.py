@@ -1,4 +1,4 @@
-"""A virtual world strip by strip: its rasters are written and its records drawn in one pass, in bounded memory."""
+"""A virtual world strip by strip: one pass writes its rasters and draws its records, in bounded memory."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,15 +25,15 @@ from sdm.types import AnyArray, Progress
 
 NODATA = -9999.0
 _BLOCK = 256  # side of a tile, and rows in a strip
-_CACHE = 64 * 2**20  # bytes of GDAL's block cache; its default, 5 % of the memory, is far more than needed
+_CACHE = 64 * 2**20  # bytes of GDAL's block cache; the default, 5 % of the memory, is far more than needed
 _WORKERS = min(3, os.cpu_count() or 1)
-_OPEN = 64  # truth rasters that are written at a time: systems limit open files
-_TOGETHER = 16  # species that a thread takes at a time
+_OPEN = 64  # truth rasters written at a time: systems limit open files
+_TOGETHER = 16  # species per task of a thread
 
 
 @dataclass(frozen=True)
 class WorldPlan:
-    """Everything that the files follow from."""
+    """The settings of all files."""
 
     world: Landscape
     grid: Grid
@@ -46,35 +46,35 @@ class WorldPlan:
     truth: bool  # whether to write rasters of suitability
 
     def truth_path(self, species: AnySpecies) -> str:
-        """Return the path of a species' truth raster in the result folder."""
+        """Return the path of the truth raster of a species in the result folder."""
         return f"truth/{species.name.replace(' ', '_')}.tif"
 
     @property
     def axes(self) -> HiddenAxes | None:
-        """The axes that all species share, if there are any."""
+        """The axes shared by all species, if there are any."""
         first = self.species[0]
         return first.axes if isinstance(first, AxisSpecies) else None
 
     @cached_property
     def used(self) -> tuple[str, ...]:
-        """The layers that any niche depends on."""
-        known = {name for species in self.species for name in species.variables}
-        return tuple(name for name in self.layers if name in known)
+        """The layers on which niches depend."""
+        needed = {name for species in self.species for name in species.variables}
+        return tuple(name for name in self.layers if name in needed)
 
     @cached_property
     def niches(self) -> tuple[Niche, ...]:
-        """The niches of species that do not respond to shared axes, on the layers ``used``."""
+        """The niches of species without shared axes, on the layers ``used``."""
         return tuple(compile_niche(one, self.used) for one in self.species if isinstance(one, VirtualSpecies))
 
-    def known_to_species(self, layers: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
-        """Return what species respond to, where layers have these values: the layers ``used``, or the shared axes."""
+    def predictors(self, layers: Mapping[str, AnyArray]) -> dict[str, AnyArray]:
+        """Return the predictors of the species from layers: the layers ``used``, or the shared axes."""
         if self.axes is not None:
             return dict(zip(self.axes.names, self.axes.values(layers)))
         return {name: layers[name] for name in self.used}
 
     def suitability(self, number: int, columns: Floats) -> Floats:
-        """Return the suitability for a species where what it responds to (:meth:`known_to_species`) has these values;
-        rounded to 1e-4 unless species share axes."""
+        """Return the suitability for a species from its predictors (:meth:`predictors`), rounded to 1e-4 unless species
+        share axes."""
         species, out = self.species[number], np.empty(columns.shape[1], np.float32)
         if isinstance(species, AxisSpecies):
             level = np.full(columns.shape[1], species.intercept)
@@ -88,7 +88,7 @@ class WorldPlan:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Some rows of the world: its rasters by path, and its land cells one by one."""
+    """A strip of the world: its rasters by path, and its land cells."""
 
     rasters: dict[str, AnyArray]
     land: NDArray[np.bool_]
@@ -99,16 +99,16 @@ class _Strip:
 
 
 def _layers(world: Landscape, top: int, names: Sequence[str]) -> tuple[dict[str, AnyArray], NDArray[np.bool_]]:
-    """Make the layers ``names`` of the strip that begins at row ``top``, and find which cells are land."""
+    """Return the layers ``names`` of the strip that begins at row ``top``, and its land cells."""
     bottom = min(top + _BLOCK, world.rows)
-    few = max(8, 2**18 // world.cols)  # rows at a time: the intermediate arrays stay in the cache
+    few = max(8, 2**18 // world.cols)  # rows at a time: the intermediate arrays fit into the cache
     parts = [world.strip(row, min(row + few, bottom), names) for row in range(top, bottom, few)]
     layers = {name: np.concatenate([part[0][name] for part in parts]) for name in names}
     return layers, np.concatenate([part[1] for part in parts])
 
 
 def count_strips(world: Landscape) -> int:
-    """Return how many strips a landscape has."""
+    """Return the number of strips of a landscape."""
     return len(range(0, world.rows, _BLOCK))
 
 
@@ -124,13 +124,13 @@ def land_strips(world: Landscape, names: Sequence[str]) -> Iterator[Floats]:
 
 
 def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
-    """Make the strip that begins at row ``top``, with the layers ``names``."""
+    """Return the strip that begins at row ``top``, with the layers ``names``."""
     world, bottom = plan.world, min(top + _BLOCK, plan.world.rows)
     layers, land = _layers(world, top, names)
     effort = world.effort(plan.towns, top, bottom) if plan.towns else np.ones(land.shape, np.float32)
-    known = plan.known_to_species(layers)
+    predictors = plan.predictors(layers)
     rows, cols = (part.astype(np.int32) for part in np.nonzero(land))
-    columns = np.array([values[land] for values in known.values()], np.float32)
+    columns = np.array([values[land] for values in predictors.values()], np.float32)
     near = effort[land]
     rasters: dict[str, AnyArray] = {f"layers/{name}.tif": values for name, values in layers.items()}
     if plan.warming:
@@ -139,14 +139,14 @@ def _strip(plan: WorldPlan, top: int, names: Sequence[str]) -> _Strip:
             warmer[name] += np.float32(plan.warming)
         rasters |= {f"warmer/{name}.tif": values for name, values in warmer.items()}
     rasters |= {"effort.tif": effort} if plan.towns else {}
-    rasters |= {f"truth/{name}.tif": values for name, values in known.items()} if plan.axes else {}
+    rasters |= {f"truth/{name}.tif": values for name, values in predictors.items()} if plan.axes else {}
     for values in rasters.values():
         values[~land] = 0 if values.dtype == np.uint8 else NODATA
     return _Strip(rasters, land, rows + np.int32(top), cols, near, columns)
 
 
 def _create(path: Path, plan: WorldPlan) -> Any:
-    """Open one raster for writing. Rounded numbers compress best, and read fastest, as differences of integers."""
+    """Open one raster for writing. The differences of rounded numbers compress best."""
     path.parent.mkdir(exist_ok=True)
     dtype, nodata = ("uint8", 0.0) if path.stem == "landcover" else ("float32", NODATA)
     target = rasterio.open(
@@ -166,13 +166,13 @@ def _create(path: Path, plan: WorldPlan) -> Any:
 
 
 def _chunks(numbers: range) -> list[range]:
-    """Divide species into those that a thread takes at a time."""
+    """Divide species into the tasks of threads."""
     return [numbers[k : k + _TOGETHER] for k in range(0, len(numbers), _TOGETHER)]
 
 
 class WorldPass:
-    """What a pass over the world finds: the draws of every species, the survey sites and their environment, the number
-    of land cells, and the sum of each species' suitability."""
+    """The state of a pass over the world: the draws of every species, the survey sites and their environment, the
+    number of land cells, and the sum of suitability of each species."""
 
     def __init__(self, plan: WorldPlan) -> None:
         self.plan = plan
@@ -183,10 +183,10 @@ class WorldPass:
         self.sums = np.zeros(len(plan.species))
 
     def write(self, stage: Path, progress: Progress | None) -> None:
-        """Write all rasters and draw, strip by strip. When there are many truth rasters, further passes write them."""
+        """Write all rasters and draw, strip by strip. If there are many truth rasters, further passes write them."""
         everyone = range(len(self.plan.species))
-        wanted = everyone if self.plan.truth else everyone[:0]
-        groups = [wanted[k : k + _OPEN] for k in range(0, len(wanted), _OPEN)] or [wanted]
+        with_truth = everyone if self.plan.truth else everyone[:0]
+        groups = [with_truth[k : k + _OPEN] for k in range(0, len(with_truth), _OPEN)] or [with_truth]
         passes = [(self.plan.layers, everyone, groups[0]), *((self.plan.used, group, group) for group in groups[1:])]
         strips = count_strips(self.plan.world)
         count = StepCount(progress, "landscape", strips * sum(len(_chunks(looked_at)) for _, looked_at, _ in passes))
@@ -196,8 +196,8 @@ class WorldPass:
     def _pass(
         self, stage: Path, names: Sequence[str], looked_at: range, mapped: range, count: StepCount, *, draw: bool
     ) -> None:
-        """Go over the world once, for the species ``looked_at``. With ``draw`` also draw, and write all but the truth
-        rasters; ``mapped`` species get those."""
+        """Pass over the world once, for the species ``looked_at``. With ``draw`` also draw, and write all rasters
+        except those of truth, which are written for ``mapped`` species."""
         tops = range(0, self.plan.grid.height, _BLOCK)
         with rasterio.Env(GDAL_CACHEMAX=_CACHE), ExitStack() as stack:
             files: dict[str, Any] = {}
@@ -220,7 +220,7 @@ class WorldPass:
                     count.step()
 
     def _look(self, strip: _Strip, chunk: range, mapped: range, draw: bool) -> dict[str, AnyArray]:
-        """Look at a strip for some species: sum and draw with ``draw``; return the truth rasters of those mapped."""
+        """Compute a strip for some species: sum and draw with ``draw``; return the truth rasters of mapped species."""
         rasters = dict[str, AnyArray]()
         for number in chunk:
             values = self.plan.suitability(number, strip.columns)
@@ -235,7 +235,7 @@ class WorldPass:
         return rasters
 
     def _survey(self, strip: _Strip) -> None:
-        """Count land cells, and keep the sites of lowest rank so far."""
+        """Count land cells, and update the sites of lowest rank."""
         self.land += len(strip.rows)
         u = self.plan.world.white("sites", strip.rows, strip.cols)
         self.sites.add(u, np.ones(u.size, np.float32), strip.rows, strip.cols, *strip.columns)

@@ -1,7 +1,7 @@
-"""Virtual species in a virtual landscape: layers, records and survey sites whose truth is known.
+"""Virtual species in a virtual landscape: layers, records and survey sites with known truth.
 
-The niche of a virtual species is a formula of the layers, so a model of it can be compared with the truth, not
-only with held-out records. Everything follows from one seed, to the byte.
+The niche of a virtual species is a formula of the layers, so that a model can be compared with the truth, not only with
+held-out records. All bytes follow from one seed.
 """
 
 import csv
@@ -29,21 +29,21 @@ from sdm.storage.commit import claim, staging
 from sdm.storage.reading import load_json
 from sdm.types import AnyArray, Numbers, Progress
 
-#: With more species than this, rasters of their truth are written only if asked for.
+#: With more species, rasters of truth are written only on request.
 TRUTH_UP_TO = 8
 
 
-def _tables(plan: WorldPlan, stage: Path, found: WorldPass, fewest: int) -> list[int]:
+def _tables(plan: WorldPlan, stage: Path, drawn: WorldPass, fewest: int) -> list[int]:
     """Write the records, and the survey sites with presence or absence at each; return the records per species."""
-    survey, counts = found.sites.cells, list[int]()
+    survey, counts = drawn.sites.cells, list[int]()
     if len(survey) < plan.sites:
         raise OptionError(f"sites={plan.sites:,}: the land has {len(survey):,} cells; use fewer sites or a larger size")
-    for species, draws in zip(plan.species, found.draws):
+    for species, draws in zip(plan.species, drawn.draws):
         if len(draws.cells) < fewest:
             few = f"{species.name} can live in {len(draws.cells):,} cells"
             raise OptionError(f"records={fewest:,}: {few}; use fewer records or a larger size")
     with _csv(stage / "occurrences.csv", "species", "longitude", "latitude") as out:
-        for species, draws in zip(plan.species, found.draws):
+        for species, draws in zip(plan.species, drawn.draws):
             counts.append(len(draws.cells))
             out.writerows((species.name, *place) for place in _places(plan, species.name, *draws.cells[:, 1:].T))
     if not plan.sites:
@@ -68,7 +68,7 @@ def _axis_tables(axes: HiddenAxes, species: Sequence[AnySpecies], folder: Path) 
 
 @contextmanager
 def _csv(path: Path, *head: str) -> Iterator[Any]:
-    """Give the writer of a table that has a head."""
+    """Yield the writer of a table with a head."""
     with open(path, "w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
         out.writerow(head)
@@ -76,14 +76,15 @@ def _csv(path: Path, *head: str) -> Iterator[Any]:
 
 
 def _places(plan: WorldPlan, stream: str, rows: AnyArray, cols: AnyArray) -> list[tuple[str, str]]:
-    """Return longitude and latitude somewhere within the drawn cells, a tenth of a cell or more from the edges."""
+    """Return longitude and latitude of random points within the drawn cells, a tenth of a cell or more from the
+    edges."""
     down = 0.1 + 0.8 * plan.world.white(f"{stream} down", rows, cols)
     right = 0.1 + 0.8 * plan.world.white(f"{stream} right", rows, cols)
     x, y = plan.grid.lonlat(rows + down, cols + right)
     return [(f"{a:.6f}", f"{b:.6f}") for a, b in zip(x, y)]
 
 
-def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], counts: Sequence[int]) -> Numbers:
+def _describe(plan: WorldPlan, drawn: WorldPass, records: tuple[int, int], counts: Sequence[int]) -> Numbers:
     """Return the content of ``truth.json``."""
     about = {layer.name: {"unit": layer.unit, "text": layer.text} for layer in LAYERS}
     about["landcover"], grid = {"unit": "class", "text": "land cover"}, plan.grid
@@ -95,7 +96,7 @@ def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], count
         "cols": grid.width,
         "crs": None if grid.crs is None else grid.crs.to_string(),
         "transform": list(grid.transform)[:6],
-        "sea": round(1.0 - found.land / (grid.n_cells), 4),
+        "sea": round(1.0 - drawn.land / (grid.n_cells), 4),
         "layers": {n: about.get(n, {"unit": "", "text": "noise: no species responds to it"}) for n in plan.layers},
         "categorical": {"landcover": CLASSES},
         "records": records[0] if fixed else list(records),
@@ -107,10 +108,10 @@ def _describe(plan: WorldPlan, found: WorldPass, records: tuple[int, int], count
             {
                 **{name: value for name, value in asdict(species).items() if name != "axes"},
                 "truth": plan.truth_path(species) if plan.truth else None,
-                "prevalence": round(total / found.land, 4),
+                "prevalence": round(total / drawn.land, 4),
                 **({} if fixed else {"records": count}),
             }
-            for species, total, count in zip(plan.species, found.sums, counts)
+            for species, total, count in zip(plan.species, drawn.sums, counts)
         ],
     }
 
@@ -124,7 +125,7 @@ _OURS = re.compile(
 
 @contextmanager
 def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
-    """Give a temporary folder beside the results; move its files into place only when all went well."""
+    """Yield a temporary folder; move its files into the results only if no error occurred."""
     old = [p for p in (*folder.glob("*"), *folder.glob("*/*")) if _OURS.fullmatch(p.relative_to(folder).as_posix())]
     if old and not overwrite:
         raise OutputExistsError(f"{old[0]} exists already: choose another folder, or use --overwrite")
@@ -139,7 +140,7 @@ def _staged(folder: Path, overwrite: bool) -> Iterator[Path]:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The files that :func:`simulate` wrote, and their species."""
+    """The files of :func:`simulate`, and their species."""
 
     folder: Path
     layers: tuple[Path, ...]
@@ -174,34 +175,34 @@ def read_truth(path: str | Path) -> tuple[AnySpecies, ...]:
         raise FileFormatError(f"{path} is not a truth.json of sdm simulate ({error}): run it again") from error
 
 
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    """Check one whole number."""
+def _integer(name: str, value: Any, low: int, high: int) -> int:
+    """Return a whole number between limits, or raise OptionError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
         raise OptionError(f"{name}={value!r}: expected a whole number from {low:,} to {high:,}")
     return int(value)
 
 
 def _range(value: Any) -> tuple[int, int]:
-    """Read numbers of records: one for all species, or the fewest and the most as two numbers or as text."""
+    """Return the smallest and largest number of records, from one or two numbers or a text."""
     parts = value
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9}))?\s*", value)
-        if found is None:
+        match = re.fullmatch(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9}))?\s*", value)
+        if match is None:
             want = "expected a whole number, or two such as 20-200"
             raise OptionError(f"records={value[:40]!r}: {want}")
-        parts = [int(part) for part in found.groups() if part is not None]
+        parts = [int(part) for part in match.groups() if part is not None]
     elif not isinstance(value, Sequence):
         parts = [value]
     if not 1 <= len(parts) <= 2:
         raise OptionError(f"records={value!r}: expected one number, or the fewest and the most")
-    low, high = (_whole("records", part, 1, 10**7) for part in (parts[0], parts[-1]))
+    low, high = (_integer("records", part, 1, 10**7) for part in (parts[0], parts[-1]))
     if low > high:
         raise OptionError(f"records={value!r}: expected the fewest before the most")
     return low, high
 
 
 def _counts(world: Landscape, species: Sequence[AnySpecies], low: int, high: int) -> tuple[int, ...]:
-    """Draw the number of records of each species, evenly in its logarithm."""
+    """Draw the number of records of each species from a log-uniform distribution."""
     if low == high:
         return (low,) * len(species)
     chance = (float(world.white(f"{one.name} records", 0, 0)) for one in species)
@@ -276,12 +277,12 @@ def simulate(
     shape = tuple(size) if isinstance(size, Sequence) else (size, size)
     if len(shape) != 2:
         raise OptionError(f"size={size!r}: expected one number of cells, or rows and columns")
-    rows, cols = (_whole("size", n, 32, 100_000) for n in shape)
-    names = [layer.name for layer in LAYERS[: _whole("layers", layers, 3, len(LAYERS) + 1) - 1]] + ["landcover"]
-    names += [f"noise{k + 1}" for k in range(_whole("noise", noise, 0, 100))]
-    _whole("species", species, 1, MOST_SPECIES)
-    (low, high), sites = _range(records), _whole("sites", sites, 0, 10**7)
-    seed = _whole("seed", seed, 0, 2**63 - 1)
+    rows, cols = (_integer("size", n, 32, 100_000) for n in shape)
+    names = [layer.name for layer in LAYERS[: _integer("layers", layers, 3, len(LAYERS) + 1) - 1]] + ["landcover"]
+    names += [f"noise{k + 1}" for k in range(_integer("noise", noise, 0, 100))]
+    _integer("species", species, 1, MOST_SPECIES)
+    (low, high), sites = _range(records), _integer("sites", sites, 0, 10**7)
+    seed = _integer("seed", seed, 0, 2**63 - 1)
     if not -20 <= warming <= 20:
         raise OptionError(f"warming={warming!r}: expected degrees from -20 to 20")
     _check_axes(shared_axes, layers - 1, species, interaction)
@@ -298,18 +299,18 @@ def simulate(
             world, grid, tuple(names), niches, world.towns() if bias else [], _counts(world, niches, low, high), sites,
             float(warming), truth,
         )  # fmt: skip
-        found = WorldPass(plan)
-        found.write(stage, progress)
-        counts = _tables(plan, stage, found, low)
+        drawn = WorldPass(plan)
+        drawn.write(stage, progress)
+        counts = _tables(plan, stage, drawn, low)
         if plan.axes:
             _axis_tables(plan.axes, plan.species, stage / "truth")
-        text = json.dumps(_describe(plan, found, (low, high), counts), indent=2, ensure_ascii=False)
+        text = json.dumps(_describe(plan, drawn, (low, high), counts), indent=2, ensure_ascii=False)
         (stage / "truth.json").write_text(text + "\n", encoding="utf-8", newline="\n")
     return _simulation(folder, plan)
 
 
 def _simulation(folder: Path, plan: WorldPlan) -> Simulation:
-    """Return the files of a study that was written as planned."""
+    """Return the files of a study as planned."""
     return Simulation(
         folder,
         layers=tuple(folder / f"layers/{name}.tif" for name in plan.layers),
@@ -326,8 +327,8 @@ def _simulation(folder: Path, plan: WorldPlan) -> Simulation:
 
 
 def _check_axes(axes: Any, layers: int, species: int, interaction: bool) -> None:
-    """Refuse shared axes that the layers, the species or other options do not allow."""
-    if not _whole("shared_axes", axes, 0, len(LAYERS)):
+    """Raise if shared axes are not possible with the layers, the species or other options."""
+    if not _integer("shared_axes", axes, 0, len(LAYERS)):
         return
     if axes > layers:
         raise ConflictError(
@@ -335,16 +336,16 @@ def _check_axes(axes: Any, layers: int, species: int, interaction: bool) -> None
             f"{axes + 1} layers (one is land cover)"
         )
     if axes > species:
-        there = "there is 1 species" if species == 1 else f"there are {species} species"
-        raise ConflictError(f"shared_axes={axes}: {there}; use at least {axes} species")
+        count = "there is 1 species" if species == 1 else f"there are {species} species"
+        raise ConflictError(f"shared_axes={axes}: {count}; use at least {axes} species")
     if interaction:
-        raise ConflictError("interaction and shared_axes exclude each other: remove one of them")
+        raise ConflictError(f"interaction=True and shared_axes={axes} exclude each other: remove one of them")
 
 
 def _niches(
     world: Landscape, look: Mapping[str, AnyArray], count: int, interaction: bool
 ) -> tuple[VirtualSpecies, ...]:
-    """Return the species: the niches that every world has, and then random ones."""
+    """Return the species: first the fixed niches, then random ones."""
     lottery = NicheLottery(world, look)
     further = (lottery.niche(number, interaction) for number in range(count - len(NICHES)))
     return (*make_species(look, count, interaction), *further)

@@ -29,11 +29,11 @@ def test_the_only_layer_of_its_kind_is_read_with_a_note(tmp_path):
     path = write_layers(tmp_path / "a.gpkg", area=AREA, seen=POINTS, roads=ROADS)
     records = read_occurrences(path)
     assert records.x.tolist() == [1, 3]
-    assert records.notes_beside == ["layer 'seen' of 'a.gpkg' is used, the only one with points (others: area, roads)"]
+    assert records.extra_notes == ["layer 'seen' of 'a.gpkg' is used, the only one with points (others: area, roads)"]
     frame, notes = read_vector(path, kind="polygon")
     assert len(frame) == 1
     assert notes == ["layer 'area' of 'a.gpkg' is used, the only one with polygons (others: seen, roads)"]
-    assert read_occurrences(write_layers(tmp_path / "b.gpkg", seen=POINTS)).notes_beside == []
+    assert read_occurrences(write_layers(tmp_path / "b.gpkg", seen=POINTS)).extra_notes == []
 
 
 def test_one_of_several_must_be_named(tmp_path):
@@ -42,7 +42,7 @@ def test_one_of_several_must_be_named(tmp_path):
         read_occurrences(path)
     for named in ({"path": f"{path}:more"}, {"path": path, "layer": "more"}, {"path": f"{path}:more", "layer": "more"}):
         records = read_occurrences(**named)
-        assert (records.x.tolist(), records.notes_beside) == ([5], [])
+        assert (records.x.tolist(), records.extra_notes) == ([5], [])
     with pytest.raises(OptionError, match=r"'a.gpkg:more' and --layer seen name two layers"):
         read_occurrences(f"{path}:more", layer="seen")
     with pytest.raises(DataError, match="has no layer 'none': expected one of seen, more, area"):

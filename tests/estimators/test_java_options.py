@@ -52,7 +52,7 @@ def test_classes_have_the_numbers_of_the_tables_too():
     np.testing.assert_allclose(other["q"], 2 * usual["q"])
     few = ConditionalMaxent("auto", "l1", 1.0, hinge_from=1000, product_from=100).fit(x, y)
     assert set(few.feature_set_.letters()[1:]) == set("lqp"), "classes by the number of sites"
-    with pytest.raises(OptionError, match=r"beta_hinge has no effect with beta=0.1"):
+    with pytest.raises(OptionError, match=r"beta_hinge=1.0 has no effect with beta=0.1"):
         ConditionalMaxent("lh", beta=0.1, beta_hinge=1.0).fit(x, y)
     with pytest.raises(OptionError, match="beta_lqp"):
         ConditionalMaxent("l", beta_lqp=-1).fit(x, y)

@@ -72,14 +72,14 @@ def test_every_flag_is_read(name):
     value = flag.words[-1] if flag.words else OTHER[kind](flag.default) if kind in OTHER else "place"
     text = str(value).lower() if kind is bool else str(value)
     command = read_command([f"{name.upper()}={text}"])
-    assert command.given == {name: value}
+    assert command.typed == {name: value}
     assert (name in command.ignored) == (flag.does == IGNORED)
     assert bool(command.warnings) == (flag.does == WARNED)
     for letter in flag.short:
-        assert read_command([f"-{letter}", *([] if kind is bool else [text])]).given == {name: value}
+        assert read_command([f"-{letter}", *([] if kind is bool else [text])]).typed == {name: value}
     if kind is bool:
         for words, expected in (((name,), True), ((f"no{name}",), False), ((f"dont{name}",), False)):
-            assert read_command(words).given == {name: expected}
+            assert read_command(words).typed == {name: expected}
         with pytest.raises(OptionError, match=name):
             read_command([f"{name}=perhaps"])
     if kind in (int, float):

@@ -252,7 +252,7 @@ def test_real_data(browser: Browser, shared: Path, tmp_path: Path) -> None:
     browser.requests.clear()
     path = read_results(folder).page
     browser.open(path, READY)
-    assert browser.text("h1") == "bradypus_variegatus"
+    assert browser.text("h1") == "bradypus variegatus"
     browser.hover("#values", 0.55, 0.35)  # in the middle of the continent
     assert "the threshold" in browser.text("#hover")
     folds = browser.run("Array.from(document.querySelectorAll('#validation svg text'), t => t.textContent)")

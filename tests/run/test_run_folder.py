@@ -27,7 +27,7 @@ def test_a_link_in_place_of_the_folder_of_a_run_is_not_followed(tmp_path: Path, 
         (out / NAME).symlink_to(elsewhere)
     folder = RunFolder(out)
     token = folder.begin({}, sent=True)
-    folder.notes(token, 0).at("begin")
+    folder.notes(token, 0).begin("begin")
     folder.remove()
     assert sorted(path.name for path in elsewhere.iterdir()) == ["job", "mine.txt", "token"]
     assert {path.read_text() for path in elsewhere.iterdir()} == {"precious"}

@@ -272,7 +272,7 @@ def test_another_seed_gives_other_axes(kin, tmp_path):
         ({"shared_axes": 5}, "shared_axes=5: expected at most the 4 continuous layers; .* at least 6 layers"),
         ({"shared_axes": 3, "species": 2}, "shared_axes=3: there are 2 species; use at least 3"),
         ({"shared_axes": 2, "species": 1}, "shared_axes=2: there is 1 species"),
-        ({"shared_axes": 2, "interaction": True}, "interaction and shared_axes exclude each other"),
+        ({"shared_axes": 2, "interaction": True}, "interaction=True and shared_axes=2 exclude each other"),
         (
             {"shared_axes": 19, "layers": 20, "species": 30},
             r"shared_axes=19: the layers of this landscape allow 1\d",

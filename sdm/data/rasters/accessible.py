@@ -10,7 +10,7 @@ from rasterio.crs import CRS
 
 from sdm.data.crs import DEGREE_KM, WGS84, reproject
 from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.globe import in_one_piece, mend_polygon, near, open_at, over_grid, seam
+from sdm.data.rasters.globe import in_one_piece, near, open_at, over_grid, seam, unwrap_polygon
 from sdm.data.rasters.grid import Grid, to_lonlat
 from sdm.errors import ConflictError, StudyAreaError
 
@@ -100,7 +100,7 @@ def _polar_hull(grid: Grid, points: np.ndarray, km: float) -> Geometry:
     hull = shapely.convex_hull(shapely.multipoints(np.column_stack(reproject(lon, lat, WGS84, flat)))).buffer(1000 * km)
     ring = shapely.get_coordinates(shapely.segmentize(hull.exterior, 20_000))
     degrees = shapely.polygons(_reprojected(ring, flat, WGS84))
-    return mend_polygon(degrees)
+    return unwrap_polygon(degrees)
 
 
 def _discs(grid: Grid, points: np.ndarray, km: float) -> list[np.ndarray]:

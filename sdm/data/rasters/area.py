@@ -12,7 +12,7 @@ from rasterio.windows import Window
 
 from sdm.data.crs import same_crs
 from sdm.data.opening.rasters import WARNING_FILTERS
-from sdm.data.rasters.globe import mend_polygon, open_at, over_grid, seam, turns_over
+from sdm.data.rasters.globe import open_at, over_grid, seam, turns_over, unwrap_polygon
 from sdm.data.rasters.grid import Grid
 from sdm.data.vectors import read_vector, split_layer
 from sdm.errors import StudyAreaError
@@ -57,7 +57,7 @@ class StudyArea:
             notes.append(f"study area '{name}' has no coordinate reference system: assumed to be the one of the layers")
         shapes = list(polygons.geometry)
         if source is not None and source.is_geographic:
-            shapes = _mended(shapes, grid, name, notes)
+            shapes = _unwrap_polygons(shapes, grid, name, notes)
         if source is not None and target is not None and not same_crs(source, target):
             shapes = _projected(polygons.set_geometry(shapes, crs=polygons.crs), source, target, name)
         shapes = [shapely.make_valid(shape) for shape in shapes]
@@ -117,18 +117,18 @@ def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, 
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _mended(shapes: list[Geometry], grid: Grid | None, name: str, notes: list[str]) -> list[Geometry]:
+def _unwrap_polygons(shapes: list[Geometry], grid: Grid | None, name: str, notes: list[str]) -> list[Geometry]:
     """Return polygons in degrees with those across the date line in one piece.
 
     An edge that jumps by more than half a turn crosses the date line, unless only the long way meets the layers.
     """
     out, crossing = [], 0
     for shape in shapes:
-        mended = mend_polygon(shape)
-        if mended is not shape and grid is not None and _meets(shape, grid) and not _meets(mended, grid):
-            mended = shape
-        crossing += mended is not shape
-        out.append(mended)
+        unwrapped = unwrap_polygon(shape)
+        if unwrapped is not shape and grid is not None and _meets(shape, grid) and not _meets(unwrapped, grid):
+            unwrapped = shape
+        crossing += unwrapped is not shape
+        out.append(unwrapped)
     if crossing:
         notes.append(
             f"study area '{name}': {crossing:,} polygons have edges of more than 180° and are assumed to cross the "
@@ -158,7 +158,7 @@ def _projected(polygons: Any, source: CRS, target: CRS, name: str) -> list[Geome
         shapes = list(polygons.to_crs(target.to_wkt()).geometry)
         # Vertices beyond ±180° may have been shifted one by one.
         torn = target.is_geographic and (not source.is_geographic or left < -180 or right > 180)
-        return [mend_polygon(shape) for shape in shapes] if torn else shapes
+        return [unwrap_polygon(shape) for shape in shapes] if torn else shapes
     except (RuntimeError, ValueError) as problem:  # from pyproj
         raise StudyAreaError(
             f"study area '{name}' cannot be transformed to the system of the layers: {problem}"

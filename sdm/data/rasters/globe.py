@@ -49,7 +49,7 @@ def near(lon: np.ndarray, middle: np.ndarray | float) -> np.ndarray:
     return np.asarray(middle + (lon - middle + 180) % 360 - 180)
 
 
-def mend_polygon(polygon: Geometry) -> Geometry:
+def unwrap_polygon(polygon: Geometry) -> Geometry:
     """Return a polygon or multipolygon in degrees in one piece, if an edge jumps by more than half a turn: such an edge
     crosses the date line.
 
@@ -60,14 +60,14 @@ def mend_polygon(polygon: Geometry) -> Geometry:
     parts = [part for part in shapely.get_parts(polygon) if part.geom_type == "Polygon"]
     if not any(_jumps(shapely.get_coordinates(ring)).any() for part in parts for ring in _rings(part)):
         return polygon
-    mended = []
+    unwrapped = []
     for part in parts:
-        outer, *holes = (_mend_ring(shapely.get_coordinates(ring)) for ring in _rings(part))
+        outer, *holes = (_unwrap_ring(shapely.get_coordinates(ring)) for ring in _rings(part))
         for hole in holes:
             middle = near(np.array([hole.centroid.x]), outer.centroid.x)[0]
             outer = outer.difference(_turn(hole, round((middle - hole.centroid.x) / 360) * 360))
-        mended.append(outer)
-    return shapely.union_all(mended)
+        unwrapped.append(outer)
+    return shapely.union_all(unwrapped)
 
 
 def _rings(polygon: Geometry) -> list[Geometry]:
@@ -88,7 +88,7 @@ def _jumps(ring: np.ndarray) -> np.ndarray:
     return np.asarray((step > 180) & ~ends & ~pole)
 
 
-def _mend_ring(ring: np.ndarray) -> Geometry:
+def _unwrap_ring(ring: np.ndarray) -> Geometry:
     """Return the polygon of a ring with edges along the short way, closed over the pole that it surrounds."""
     import shapely
 

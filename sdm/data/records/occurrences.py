@@ -58,7 +58,7 @@ class Occurrences:
         return self.extra[name].astype("str").str.strip().str.lower().isin(ABSENT).to_numpy()
 
     @property
-    def notes_beside(self) -> list[str]:
+    def extra_notes(self) -> list[str]:
         """Notes on a file that is read in addition to the records: its layer if it has several, and dropped rows."""
         name = Path(self.source).name
         return [

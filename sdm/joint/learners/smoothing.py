@@ -61,7 +61,7 @@ class SmoothedMargin:
         self.largest = float(np.abs(sites.x).max())
         self.truth = discriminant.moments(sites.x, *of_labels(discriminant.forest, sites.labels), self.states)
 
-    def at(self, weights: Array, mu: float) -> Point:
+    def evaluate(self, weights: Array, mu: float) -> Point:
         """Evaluate the problem at weights and a temperature."""
         d, x = self.discriminant, self.sites.x
         unary = (d.unary(weights, x) + self.wrong) / mu
@@ -87,7 +87,7 @@ class SmoothedMargin:
 
         def product(v: Array) -> Array:
             size = DIFFERENCE * mu / max(float(np.abs(v).max()) * self.largest, 1e-300)
-            ahead, behind = (self.at(point.weights + sign * size * v, mu).gradient for sign in (1.0, -1.0))
+            ahead, behind = (self.evaluate(point.weights + sign * size * v, mu).gradient for sign in (1.0, -1.0))
             return (ahead - behind) / (2.0 * size)
 
         return conjugate_gradients(product, -point.gradient, lambda r: r / diagonal, exact=False)
@@ -100,7 +100,7 @@ class SmoothedMargin:
             flatter = abs(float(new.gradient @ direction)) <= -slope
             return new.value <= point.value + (ROUNDING * abs(point.value) if flatter else ARMIJO * length * slope)
 
-        step = backtrack(lambda length: self.at(point.weights + length * direction, mu), enough, HALVINGS)
+        step = backtrack(lambda length: self.evaluate(point.weights + length * direction, mu), enough, HALVINGS)
         return None if step is None else step[0]
 
 
@@ -114,7 +114,7 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
     mu = float(np.clip(10.0 * gap, LEAST, START))
     cost, last = problem.c * mu * problem.labels, np.inf
     problem.penalty = problem.penalty.blurred(cost, weights)
-    point = problem.at(weights, mu)
+    point = problem.evaluate(weights, mu)
     while mu >= LEAST:
         direction = problem.newton(point, mu)
         decrement = -0.5 * float(point.gradient @ direction)
@@ -130,7 +130,7 @@ def newton_points(problem: SmoothedMargin, weights: Array, gap: float, target: f
             mu *= float(np.clip(goal / max(smoothing, 1e-300), FALL, 0.8))
             cost = BLUR * max(smoothing, goal)
             problem.penalty = problem.penalty.blurred(cost, point.weights)
-            point, decrement = problem.at(point.weights, mu), np.inf
+            point, decrement = problem.evaluate(point.weights, mu), np.inf
         last = decrement
 
 

@@ -158,19 +158,19 @@ def _models(points: Points, options: RunOptions, prepared: ClassPrepared) -> dic
     check_species(occurrences.species, species, source)
     if blank := int(np.count_nonzero(names == "")):
         prepared.notices.append(f"{row_count(blank)} without a species in column '{column}' dropped")
-    wanted = occurrences.species or species
-    if len(wanted) > 1:
-        prepared.notices.append(f"{len(wanted):,} species, from column '{column}': one model each")
-    return {name: names == name for name in wanted}
+    chosen = occurrences.species or species
+    if len(chosen) > 1:
+        prepared.notices.append(f"{len(chosen):,} species, from column '{column}': one model each")
+    return {name: names == name for name in chosen}
 
 
-def _species_column(records: Occurrences, wanted: str | None, source: str, notices: list[str]) -> str | None:
+def _species_column(records: Occurrences, name: str | None, source: str, notices: list[str]) -> str | None:
     """Return the column of species: as named, or by a standard name.
 
     Surveys often describe sites in words, so other text columns are not species.
     """
     header = _header(records)
-    column = first_of(header, SPECIES) if wanted is None else named_column(wanted, header, source)
+    column = first_of(header, SPECIES) if name is None else named_column(name, header, source)
     if column is None:
         sample = [[str(value) for value in line] for line in records.extra.head(SAMPLE_ROWS).to_numpy()]
         perhaps = species_column(header, sample, None, source)
@@ -254,10 +254,10 @@ def _look_up(
     return values, x, y, rows.astype(np.int64) * stack.width + cols, index, ledger
 
 
-def _grouped(records: Occurrences, index: Index, cell: Index, wanted: str | None, notices: list[str]) -> Index:
+def _grouped(records: Occurrences, index: Index, cell: Index, name: str | None, notices: list[str]) -> Index:
     """Number the sites of the points, by cell or by a column of sites."""
     header = _header(records)
-    column = first_of(header, SITE) if wanted is None else named_column(wanted, header, Path(records.source).name)
+    column = first_of(header, SITE) if name is None else named_column(name, header, Path(records.source).name)
     if column is None:
         return site_groups(cell)
     group = site_groups(as_text(records.extra[column])[index], cell)
@@ -378,10 +378,10 @@ def _drawn(options: RunOptions) -> ClassPrepared:
     return prepared
 
 
-def _named_classes(codes: NDArray[np.int64], known: dict[float, str]) -> dict[int, str]:
+def _named_classes(codes: NDArray[np.int64], names: dict[float, str]) -> dict[int, str]:
     """Return the names of the classes of a raster by value; empty if it has none."""
     present = np.unique(codes).tolist()
-    return dict(zip(present, category_titles(present, known))) if any(code in known for code in present) else {}
+    return dict(zip(present, category_titles(present, names))) if any(code in names for code in present) else {}
 
 
 def _among(raster: Path, files: Sequence[str]) -> bool:

@@ -157,18 +157,18 @@ class ClassTask(Task[ClassModel, ClassPrepared, ClassPlan, ClassFit, MeasuredCla
         chosen = ["" if c < 0 else model.labels[c] for c in best]
         return {**super().table_columns(model, values, scale), "class": chosen}
 
-    def map(self, model: ClassModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
+    def map(self, model: ClassModel, stack: Stack, output: Path, settings: MapOptions) -> MapResult:
         """Write the probabilities, the most probable class and the entropy; or presence and absence with a
         threshold."""
-        tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(given.novelty, output)
-        if given.threshold is not None:
+        tags, places = {"title": str(model.meta.get("title", ""))}, novelty_places(settings.novelty, output)
+        if settings.threshold is not None:
             check_cutoff(model.labels, "--threshold")
-            return publish_value_map(PresenceOf.of(model), model, stack, output, given, tags)
+            return publish_value_map(PresenceOf.of(model), model, stack, output, settings, tags)
         files = dict(zip(("probability", *BESIDE), self.map_places(output)))
         with publishing_maps([*files.values(), *places.values()]) as staged:
-            novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), given.novelty)
+            novelty = NoveltyMaps(model, dict(zip(places, staged[len(files) :])), settings.novelty)
             paths = dict(zip(files, staged))
-            numbers = write_class_maps(model, stack, paths, given.how, novelty=novelty, tags=tags)
+            numbers = write_class_maps(model, stack, paths, settings.how, novelty=novelty, tags=tags)
         shares = sorted(numbers["shares"].items(), key=lambda item: -item[1])
         listed = ", ".join(f"{name} {share:.1%}" for name, share in shares[:LISTED])
         more = f" ({len(shares) - LISTED} more)" if len(shares) > LISTED else ""

@@ -75,11 +75,11 @@ def _write_other_maps(measured: MeasuredClasses, prepared: Prepared, to: Destina
     model, presence, tags = measured.fit.model, measured.fit.presence, _map_tags(measured.fit)
     map_options = replace(MapOptions.of_run(options, prepared.study_area, to.progress), scale=PresenceOf.scale)
     if presence is not None:
-        wanted = replace(map_options, threshold=options.predict.threshold)
-        if wanted.threshold is not None:
-            measured.numbers["map_threshold"] = threshold_on_scale(presence, wanted.threshold, presence.scale)
+        with_rule = replace(map_options, threshold=options.predict.threshold)
+        if with_rule.threshold is not None:
+            measured.numbers["map_threshold"] = threshold_on_scale(presence, with_rule.threshold, presence.scale)
         models = [PresenceOf(one, presence.c) for one in replicates]
-        files |= write_value_maps(presence, models, stack, raster, "map", wanted, tags)
+        files |= write_value_maps(presence, models, stack, raster, "map", with_rule, tags)
     else:
         for c, (label, safe) in enumerate(safe_names(model.labels).items()):
             models, path = [PresenceOf(one, c) for one in replicates], folder / f"{raster.stem}_{safe}.tif"
@@ -229,7 +229,7 @@ class ProjectedClasses(ProjectedTargets):
         """The codes of the classes in a map."""
         return list(map_codes(cast("ClassModel", self.model)))
 
-    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the probabilities, the values of the map, and the mask of the most probable class."""
         base = self.model.column_values(columns, None, self.extrapolation != "free")
         shown = extrapolated(self.model, base, lambda: base, columns, self.extrapolation)

@@ -11,7 +11,7 @@ from sdm.report.pages.cautions import WORSE, Caution, collinear, model_cautions
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.sections import class_curves
-from sdm.report.pages.words import figure, penalty_text, warnings, whole
+from sdm.report.pages.words import figure, integer, penalty_text, warnings
 from sdm.report.paper import Paper
 from sdm.report.results import ABSENT_COLOUR, PRESENT_COLOUR, MapLayer, Results, SiteGroup, number
 from sdm.types import Numbers
@@ -125,18 +125,18 @@ def class_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: sites, accuracy of the classes, then the others."""
     n, survey = results.numbers, results.tree("presence_absence")
     sites, best = best_measures(results)
-    training = f"{whole(n.get('training_sites'))} for training"
+    training = f"{integer(n.get('training_sites'))} for training"
     loss = f"{sites}; null model {figure(best.get('constant_log_loss'))}"
     tss = (survey.get("tss"), survey.get("of")) if best.get("tss") is None else (best.get("tss"), sites)
     skill = [KeyFigure("TSS", figure(tss[0], 3), str(tss[1]))] if number(tss[0]) is not None else []
     auc = "AUC" if results.presence_band is not None else "Mean AUC"
     return [
-        KeyFigure("Sites", whole(n.get("sites")), training),
+        KeyFigure("Sites", integer(n.get("sites")), training),
         KeyFigure(auc, figure(best.get("mean_auc"), 3), sites),
         KeyFigure("Log loss", figure(best.get("log_loss")), loss),
         *skill,
         KeyFigure("Accuracy", figure(best.get("accuracy"), 3), f"kappa {figure(best.get('kappa'), 3)}"),
-        KeyFigure("Features with weight", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
+        KeyFigure("Features with weight", integer(n.get("features_with_weight")), f"of {integer(n.get('features'))}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, {n.get('status') or 'status unknown'}"),
     ]
 
@@ -159,21 +159,21 @@ def classes(results: Results) -> Context | None:
     ]
     titles = {"auc": "AUC", "recall": "Recall", "precision": "Precision", "sites": "Sites"}
     heads = [titles.get(key.partition(" (")[0], key) for key in keys]
-    measured = [(name, found) for name, found in results.tree("measures").items() if isinstance(found, dict)]
-    shown = {key: title for key, title in COLUMNS.items() if any(key in found for _, found in measured)}
+    measured = [(name, numbers) for name, numbers in results.tree("measures").items() if isinstance(numbers, dict)]
+    shown = {key: title for key, title in COLUMNS.items() if any(key in numbers for _, numbers in measured)}
     two = results.presence_band is not None
     return {
         "rows": [] if two else rows,
-        "found": _found(results) if two else None,
+        "found": _confusion(results) if two else None,
         "titles": [*heads, "Share of the map"],
         "sites": best_measures(results)[0],
-        "measures": [(name, [found.get(key) for key in shown]) for name, found in measured],
+        "measures": [(name, [numbers.get(key) for key in shown]) for name, numbers in measured],
         "measure_titles": list(shown.values()),
         "confusion": None if two else sections.image(results, "confusion picture"),
     }
 
 
-def _found(results: Results) -> list[tuple[str, list[float | None]]] | None:
+def _confusion(results: Results) -> list[tuple[str, list[float | None]]] | None:
     """Return the confusion matrix of presence and absence; None if it is unknown."""
     presence = results.presence_band
     sites = best_measures(results)[0]

@@ -40,22 +40,22 @@ class Points:
 
 def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Points:
     """Read points with classes or proportions, without rows that are not selected."""
-    own, classes = options.occurrences, options.classes
-    column, source = own.response or classes.column, Path(file).name
+    occ, classes = options.occurrences, options.classes
+    column, source = occ.response or classes.column, Path(file).name
     if options.layers.files:
         records = read_occurrences(
             file,
-            crs=own.crs,
-            named=(column, own.x_column, own.y_column),
+            crs=occ.crs,
+            named=(column, occ.x_column, occ.y_column),
             columns=_beside(options),
             numeric=classes.proportions,
             rules=row_rules(options, absences=_has_absences(options)),
-            layer=own.layer if file == own.file else None,
+            layer=occ.layer if file == occ.file else None,
             noun=None if column is None else "class",
         )
         points = Points(records)
-    elif own.layer is not None:
-        raise InapplicableError(f"occurrences.layer={own.layer!r} needs points with layers, not a table: remove it")
+    elif occ.layer is not None:
+        raise InapplicableError(f"occurrences.layer={occ.layer!r} needs points with layers, not a table: remove it")
     else:
         points = _read_table(options, file, column)
         records = points.records
@@ -66,8 +66,8 @@ def read_class_points(options: RunOptions, file: str, notices: list[str]) -> Poi
         records = replace(records, species=np.full(len(records), "sites", dtype=object))
     points = replace(points, records=records)
     keep = selected(records.extra, classes.select, source)
-    if own.response is not None:
-        check_presence(records, own.response, source)
+    if occ.response is not None:
+        check_presence(records, occ.response, source)
     points = points.leave_out(~keep, f"without {' and '.join(f'{k}={v}' for k, v in classes.select.items())}")
     notices += points.records.notes
     return points
@@ -92,12 +92,12 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
     source, header = options.occurrences, TextTable(Path(file)).header if Path(file).is_file() else []
     named = [column, *options.classes.proportions, *options.classes.select, source.species_column, source.site_column]
     named += [options.test.fold_column, first_of(header, SITE), first_of(header, SPECIES) if source.response else None]
-    wanted = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
+    names = list(dict.fromkeys(named_column(name, header, Path(file).name) for name in named if name))
     rules = row_rules(options, absences=_has_absences(options))
     swd = read_swd(
         file,
         categorical=options.layers.categorical,
-        roles=ColumnRoles(text=tuple(wanted)),
+        roles=ColumnRoles(text=tuple(names)),
         choice=choice_of(options),
         nodata=options.layers.nodata,
         rules=rules,
@@ -116,7 +116,7 @@ def _read_table(options: RunOptions, file: str, column: str | None) -> Points:
 def selected(table: pd.DataFrame, select: Mapping[str, str], source: str) -> NDArray[np.bool_]:
     """Return the mask of rows with the selected value in every named column."""
     keep = np.ones(len(table), dtype=bool)
-    header = [str(known) for known in table.columns]
+    header = [str(name) for name in table.columns]
     for column, value in select.items():
         name = column if column in header else first_of(header, [column_key(column)])
         if name is None:

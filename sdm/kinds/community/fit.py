@@ -190,13 +190,13 @@ def _measure_folds(fit: JointFit, split: Split, options: RunOptions, progress: P
             out.notes.append(
                 f"fold {fold.name}: '{untested[0]}'{more} not tested: no presence or no absence at its training sites"
             )
-        held, known = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
+        held, train_labels = labels[fold.test][:, learnt], labels[fold.train][:, learnt]
         inside, outside = (None if levels is None else levels[rows] for rows in (fold.train, fold.test))
         row: Row = {"fold": fold.name, "sites": len(fold.test)}
         with hushed():
             for name in WHAT:
                 model = _refit(fit, name, fold, learnt, options, progress)
-                training = at_training(model, values[fold.train], known, inside)
+                training = at_training(model, values[fold.train], train_labels, inside)
                 row[name] = measure(model, values[fold.test], held, training, outside)
                 fits.step()
         out.folds.append(row)

@@ -81,7 +81,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     files, joint = options.layers.files, options.joint
     layers = bool(files) and not is_swd(files)
     stack = open_layers(options, names=names) if layers else None
-    wanted = NamedColumns(
+    named = NamedColumns(
         species=options.occurrences.species,
         environment=() if layers else options.layers.variables,
         exclude=() if layers else options.layers.exclude,
@@ -95,7 +95,7 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
     )
     table = files[0] if files and not layers else None
     rules = row_rules(options, absences=True)
-    sites = read_site_table(options.occurrences.file, wanted, table=table, layers=layers, rules=rules)
+    sites = read_site_table(options.occurrences.file, named, table=table, layers=layers, rules=rules)
     notes = [*sites.notes, *(stack.notices if stack else ())]
     if options.occurrences.layer is not None:
         raise InapplicableError("occurrences.layer does not apply to tables of sites, which are text: remove it")
@@ -108,13 +108,13 @@ def read_community(options: RunOptions, names: Sequence[str] | None = None) -> P
         cleaned, blanked = blank_codes(sites.environment, codes)
         refuse_codes(cleaned, codes, Path(table or sites.source).name)
         notes += blanked
-        sites, environment, fate = _whole(replace(sites, environment=cleaned), notes)
+        sites, environment, fate = _complete(replace(sites, environment=cleaned), notes)
         if options.occurrences.crs is not None:  # distances between sites of a table are computed from degrees
             x, y = reproject(sites.x, sites.y, options.occurrences.crs, WGS84)
             sites = replace(sites, x=x, y=y)
     species_names(sites.labels, list(environment.columns))
-    known = stack.categorical if stack is not None else options.layers.categorical
-    categorical = tuple(name for name in known if name in environment.columns)
+    names_of_classes = stack.categorical if stack is not None else options.layers.categorical
+    categorical = tuple(name for name in names_of_classes if name in environment.columns)
     notes.append(variables_line(list(environment.columns), categorical))
     warnings = hint_columns(environment, categorical) if stack is None else list(stack.warnings)
     text = [f"'{name}'" for name in categorical if environment[name].dtype == object]
@@ -140,7 +140,7 @@ def _said_levels(column: str, level: np.ndarray) -> str:
     return f"random effect of '{column}': {len(np.unique(level[level != ''])):,} levels{more}"
 
 
-def _whole(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
+def _complete(sites: SiteTable, notes: list[str]) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Drop sites without a value of every variable."""
     complete = pd.DataFrame(sites.environment).notna().all(axis=1).to_numpy()
     if not complete.any():
@@ -163,8 +163,8 @@ def _look_up(
     sites: SiteTable, stack: Stack, options: RunOptions, notes: list[str]
 ) -> tuple[SiteTable, pd.DataFrame, pd.DataFrame]:
     """Read the environment from layers; several sites in a cell count separately."""
-    own = options.occurrences
-    located, ledger = points_at(stack, _records(sites, own.crs or WGS84), "sites", notes, own.drop_suspicious, own.snap)
+    occ = options.occurrences
+    located, ledger = points_at(stack, _records(sites, occ.crs or WGS84), "sites", notes, occ.drop_suspicious, occ.snap)
     remaining = replace(sites.take(located.index), x=located.x, y=located.y)
     environment = pd.DataFrame(np.asarray(located.values, dtype=np.float64), columns=list(stack.names))
     return remaining, environment, ledger.fate.drop(columns="species")

@@ -96,19 +96,19 @@ class CommunityTask(Task[FittedJoint, Prepared, CommunityPlan, JointFit, Measure
         refuse_one_map(output, "a joint model makes two per species and two of the richness")
         return []
 
-    def map(self, model: FittedJoint, stack: Stack, output: Path, given: MapOptions) -> MapResult:
+    def map(self, model: FittedJoint, stack: Stack, output: Path, settings: MapOptions) -> MapResult:
         """Write two maps per species, probability and best joint labelling, and their sums, into a folder."""
-        held, lines = (None, []) if given.known is None else known_cells(model, given.known, stack)
+        held, lines = (None, []) if settings.known is None else known_cells(model, settings.known, stack)
 
         def write(stage: Path, novelty: NoveltyMaps) -> Iterator[tuple[Tags, RasterSummary]]:
             (stage / MAPS).mkdir()
             places = JointPlaces.within(stage, model.species, OF_ONE_MODEL)
-            maps = write_maps(model, None, stack, places, given.how, novelty=novelty, known=held)
+            maps = write_maps(model, None, stack, places, settings.how, novelty=novelty, known=held)
             for kind, group in (("probability", maps["species"]), (PRESENT, maps[PRESENT])):
                 yield from (({"what": kind, "species": name}, one) for name, one in group.items())
             yield from (({"what": name}, one) for name, one in maps["richness"].items())
 
-        result = publish_maps(model, output, given, write, first=lines)
+        result = publish_maps(model, output, settings, write, first=lines)
         if held is not None:
             result.numbers["known"] = {"cells": len(held.rows), "labels": int(np.isfinite(held.labels).sum())}
         return result

@@ -138,8 +138,8 @@ def map_joint(
     """Write the maps on the layers."""
     map_options = MapOptions.of_run(options, None, progress)
     (folder / MAPS).mkdir()
-    wanted = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
-    places = JointPlaces.within(folder, fit.joint.species, wanted)
+    titles = RICHNESS if fit.joint is not fit.stacked else OF_ONE_MODEL
+    places = JointPlaces.within(folder, fit.joint.species, titles)
     counted = NoveltyMaps(fit.joint)
     made = write_maps(fit.joint, fit.stacked, cast(Stack, prepared.stack), places, map_options.how, novelty=counted)
     numbers = {kind: {name: one.numbers for name, one in maps.items()} for kind, maps in made.items()}
@@ -179,13 +179,13 @@ class ProjectedCommunity(ProjectedTargets):
         """The richness, expected and in the best labelling."""
         return {"richness": Raster(Path()), "labeled_richness": Raster(Path(), "int16", NODATA)}
 
-    def compute(self, columns: Sequence[AnyArray], known: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
+    def compute(self, columns: Sequence[AnyArray], valid: NDArray[np.bool_]) -> tuple[Array, Array, list[Present]]:
         """Return the probability of every species, the values of the map, and the best labelling."""
         joint = cast("FittedJoint", self.model)
-        values = np.full((len(self.targets), len(known)), np.nan)
+        values = np.full((len(self.targets), len(valid)), np.nan)
         present = np.zeros(values.shape, dtype=bool)
         step = max(1, NUMBERS // (joint.features.size + 8 * len(self.targets)))
-        where = np.flatnonzero(known)
+        where = np.flatnonzero(valid)
         for first in range(0, len(where), step):
             cells = where[first : first + step]
             x = np.column_stack([np.asarray(column[cells], dtype=np.float64) for column in columns])

@@ -13,7 +13,7 @@ from sdm.report.pages.cautions import Caution, model_cautions
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.projection import FITTED
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import figure, whole
+from sdm.report.pages.words import figure, integer
 from sdm.report.paper import Paper
 from sdm.report.pictures import shown_picture, thumbnail
 from sdm.report.results import MapLayer, Results, number, rows_of
@@ -105,12 +105,12 @@ def joint_figures(results: Results) -> list[KeyFigure]:
 
     variables, edges = n.get("variables") or [], f"graph: {n.get('graph')}"
     return [
-        KeyFigure("Species", str(len(n["species"])), f"at {whole(n.get('sites'))} sites"),
+        KeyFigure("Species", str(len(n["species"])), f"at {integer(n.get('sites'))} sites"),
         compared("Mean AUC", "auc", 3),
         compared("Hamming error", "hamming", 3),
         compared("Joint log loss", "log loss", 4),
-        KeyFigure("Sites", whole(n.get("sites")), f"{whole(n.get('missing'))} labels missing"),
-        KeyFigure("Associations", whole(n.get("edges")), edges),
+        KeyFigure("Sites", integer(n.get("sites")), f"{integer(n.get('missing'))} labels missing"),
+        KeyFigure("Associations", integer(n.get("edges")), edges),
         KeyFigure("Variables", str(len(variables)), f"features {n.get('features')}"),
         KeyFigure(
             "Duality gap", figure(n.get("gap"), 2), f"{results.objective_unit}, {n.get('status') or 'status unknown'}"

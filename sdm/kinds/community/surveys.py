@@ -31,10 +31,10 @@ Keys = dict[int, Hashable]
 
 def species_columns(model: FittedJoint, text: TextTable) -> list[str]:
     """Return the species of a model that are columns of a table; empty if it has one row per species and site."""
-    found = [name for name in model.species if name in text.header]
-    if not found and (first_of(text.header, SPECIES) is None or first_of(text.header, PRESENCE) is None):
+    names = [name for name in model.species if name in text.header]
+    if not names and (first_of(text.header, SPECIES) is None or first_of(text.header, PRESENCE) is None):
         raise no_species(model, f"it has {', '.join(text.header)}")
-    return found
+    return names
 
 
 def presence_above(model: FittedJoint) -> float | None:
@@ -55,8 +55,8 @@ def row_levels(model: FittedJoint, text: TextTable, row: Index, notices: list[st
     """Return the levels of the rows of a table; None without a random effect in the model or the table."""
     column, levels = level_column(model, text), None
     if column is not None:
-        frame, own = text.read(as_text={column})
-        by_row = dict(zip(own.tolist(), as_text(frame[column]).tolist()))
+        frame, rows = text.read(as_text={column})
+        by_row = dict(zip(rows.tolist(), as_text(frame[column]).tolist()))
         levels = np.array([by_row.get(number, "") for number in row.tolist()], dtype=str)
     notices += said_levels(model, levels, len(row))
     return levels
@@ -69,14 +69,14 @@ def said_levels(model: FittedJoint, levels: np.ndarray | None, rows: int) -> lis
     if levels is None:
         return [f"the table has no column '{model.random.column}': the mean of its levels is used"]
     new = model.random.unknown(levels)
-    known = f"random effect of '{model.random.column}' used at {rows - new:,} of {rows:,} rows"
-    return [f"{known}; the others have a new level and use the mean" if new else known]
+    text = f"random effect of '{model.random.column}' used at {rows - new:,} of {rows:,} rows"
+    return [f"{text}; the others have a new level and use the mean" if new else text]
 
 
-def no_species(model: FittedJoint, what: str) -> DataError:
+def no_species(model: FittedJoint, hint: str) -> DataError:
     """Return the error for a table without species of a model."""
     listed = ", ".join(model.species[:10]) + (", …" if len(model.species) > 10 else "")
-    return ColumnError(f"the table of sites has none of the species of the model ({listed}): {what}")
+    return ColumnError(f"the table of sites has none of the species of the model ({listed}): {hint}")
 
 
 def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple[SiteTable, Array]:
@@ -84,12 +84,12 @@ def read_known(model: FittedJoint, survey: SurveyFile, *, places: bool) -> tuple
     text = open_text(survey.path)
     species = species_columns(model, text)
     x, y = (survey.x_column, survey.y_column) if places else (None, None)
-    wanted = NamedColumns(species=species, x=x, y=y, presence_above=presence_above(model))
-    sites = read_site_table(survey.path, wanted, layers=places, labels_only=not places)
-    known = [name for name in model.species if name in sites.labels.columns]
-    if not known:
+    named = NamedColumns(species=species, x=x, y=y, presence_above=presence_above(model))
+    sites = read_site_table(survey.path, named, layers=places, labels_only=not places)
+    names = [name for name in model.species if name in sites.labels.columns]
+    if not names:
         raise no_species(model, f"it has {', '.join(sites.labels.columns)}")
-    labels = read_labels(sites.labels[known], model.species, len(sites))
+    labels = read_labels(sites.labels[names], model.species, len(sites))
     if not (labels >= 0).any():
         raise NoRecordsError(f"no site of '{Path(survey.path).name}' has a known label of a species of the model")
     return sites, np.where(labels < 0, np.nan, labels)
@@ -110,20 +110,20 @@ def known_cells(model: FittedJoint, survey: SurveyFile, stack: Stack) -> tuple[S
     searched: NDArray[np.bool_] = np.asarray(np.isfinite(labels).any(axis=1))
     nobody = np.full(len(sites), "", dtype=object)
     records = Occurrences(nobody, sites.x, sites.y, survey.crs or WGS84, sites.row, source=sites.source)
-    found = locate(records, stack)
-    kept = searched[found.record]
-    if not kept.any():
+    located = locate(records, stack)
+    used = searched[located.record]
+    if not used.any():
         raise UnusableRecordsError(f"no site of '{name}' with a known label is on the layers: check --crs")
-    cells, cell = np.unique(found.cell[kept], return_inverse=True)
-    held = combined_labels(labels[found.record[kept]], cell, len(cells))
+    cells, cell = np.unique(located.cell[used], return_inverse=True)
+    held = combined_labels(labels[located.record[used]], cell, len(cells))
     species = int(np.isfinite(held).any(axis=0).sum())
     lines = [
-        f"known labels of {int(kept.sum()):,} sites of '{name}' used in {len(cells):,} cells: "
+        f"known labels of {int(used.sum()):,} sites of '{name}' used in {len(cells):,} cells: "
         f"{int(np.isfinite(held).sum()):,} labels of {species} species"
     ]
-    if away := int(searched.sum() - kept.sum()):
+    if away := int(searched.sum() - used.sum()):
         lines.append(f"{away:,} sites of '{name}' are outside the layers and were dropped")
-    return SurveyedCells(found.rows[cells], found.cols[cells], held), lines
+    return SurveyedCells(located.rows[cells], located.cols[cells], held), lines
 
 
 def known_rows(
@@ -141,8 +141,8 @@ def known_rows(
         )
     place = {key: k for k, key in enumerate(dict.fromkeys(theirs.values()))}
     named = [k for k, number in enumerate(sites.row.tolist()) if number in theirs]
-    at = np.array([place[theirs[sites.row[k]]] for k in named], dtype=np.int64)
-    held = combined_labels(labels[named], at, len(place) + 1)  # the last entry is for rows that are not in the survey
+    site = np.array([place[theirs[sites.row[k]]] for k in named], dtype=np.int64)
+    held = combined_labels(labels[named], site, len(place) + 1)  # the last entry: rows outside the survey
     out = held[[place.get(ours.get(number), len(place)) for number in row.tolist()]]
     informed = int(np.isfinite(out).any(axis=1).sum())
     if not informed:
@@ -176,12 +176,12 @@ class SurveyedRows(RowPredictor[FittedJoint]):
                 "row": int(number),
                 "community": k + 1,
                 "probability": float(p),
-                "richness": int(there.sum()),
-                "species": "; ".join(name for name, label in zip(species, there) if label),
+                "richness": int(present.sum()),
+                "species": "; ".join(name for name, label in zip(species, present) if label),
             }
             for number, listed in zip(self.row, possible)
             if listed is not None
-            for k, (there, p) in enumerate(zip(listed.labels, listed.probability))
+            for k, (present, p) in enumerate(zip(listed.labels, listed.probability))
         ]
 
 
@@ -214,7 +214,7 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, evaluation: Evaluati
     """Measure a joint model at a table of sites, as `sdm joint` tests its model."""
     file, layers = str(options.occurrences.file), options.layers
     text = open_text(file)
-    known = species_columns(model, text)
+    names = species_columns(model, text)
     if not layers.files:
         check_columns(model, text)
     elif is_swd(layers.files):
@@ -224,32 +224,32 @@ def evaluate_joint(model: FittedJoint, options: RunOptions, evaluation: Evaluati
     tables = [text, *([open_text(layers.files[0])] if layers.files and is_swd(layers.files) else [])]
     random = next((name for part in tables if (name := level_column(model, part))), None)
     options = options.with_values(
-        occurrences={"species": known, "site_column": evaluation.site_column},
+        occurrences={"species": names, "site_column": evaluation.site_column},
         layers={"categorical": list(model.encoder.categorical)},
         joint={"presence_above": presence_above(model), "random_effect": random},
     )
     prepared = read_community(options, model.encoder.names)
     community: Community = prepared.tables[NAME]
     labels = community.sites.labels
-    found = [name for name in model.species if name in labels.columns]
-    if not found:
+    labelled = [name for name in model.species if name in labels.columns]
+    if not labelled:
         raise no_species(model, f"it has {', '.join(labels.columns)}")
     notices = [*prepared.notices, *said_levels(model, community.sites.level, len(labels))]
-    if absent := [name for name in model.species if name not in found]:
+    if absent := [name for name in model.species if name not in labelled]:
         notices.append(f"species of the model that the table lacks, not measured: {', '.join(absent)}")
     states = read_labels(labels.reindex(columns=list(model.species)), model.species, len(labels))
-    some = (states >= 0).any(axis=1)
-    if not some.any():
+    used = (states >= 0).any(axis=1)
+    if not used.any():
         raise NoRecordsError(f"no site of '{Path(file).name}' has a known label (0 or 1) of a species of the model")
-    if not some.all():
-        notices.append(f"{np.count_nonzero(~some):,} sites without a known label dropped")
+    if not used.all():
+        notices.append(f"{np.count_nonzero(~used):,} sites without a known label dropped")
     values, levels = model.encode(community.environment), community.sites.level
     return {
         "learner": model.meta.get("learner"),
-        "sites": int(np.count_nonzero(some)),
+        "sites": int(np.count_nonzero(used)),
         "labels": int(np.count_nonzero(states >= 0)),
         "notices": notices,
-        **measure(model, values[some], states[some], _at_training(model), None if levels is None else levels[some]),
+        **measure(model, values[used], states[used], _at_training(model), None if levels is None else levels[used]),
     }
 
 
@@ -258,7 +258,7 @@ def _at_training(model: FittedJoint) -> dict[str, list[float]] | None:
     stored = model.meta.get("at_training")
     if not isinstance(stored, dict):
         return None
-    found = {name: stored.get(name) for name in ("shares", "cutoffs")}
-    good = all(isinstance(part, list) and len(part) == len(model.species) for part in found.values())
-    numbers = good and all(isinstance(value, float | int) for part in found.values() for value in part)  # type: ignore[union-attr]
-    return found if numbers else None  # type: ignore[return-value]
+    parts = {name: stored.get(name) for name in ("shares", "cutoffs")}
+    good = all(isinstance(part, list) and len(part) == len(model.species) for part in parts.values())
+    numbers = good and all(isinstance(value, float | int) for part in parts.values() for value in part)  # type: ignore[union-attr]
+    return parts if numbers else None  # type: ignore[return-value]

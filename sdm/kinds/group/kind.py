@@ -38,18 +38,18 @@ class GroupTask(ModelTask[GroupModel]):
         refuse_one_map(output, "a model of a group makes one per species")
         return []
 
-    def map(self, model: GroupModel, stack: Stack, output: Path, given: MapOptions) -> MapResult:
+    def map(self, model: GroupModel, stack: Stack, output: Path, settings: MapOptions) -> MapResult:
         """Write one map per species into a folder."""
-        scale = given.scale or MAP_SCALES[0]
+        scale = settings.scale or MAP_SCALES[0]
         expect_one_of("scale", scale, MAP_SCALES)
-        names = safe_names(model.species, taken=[*novelty_places(given.novelty, output)])
+        names = safe_names(model.species, taken=[*novelty_places(settings.novelty, output)])
 
         def write(stage: Path, novelty: NoveltyMaps) -> list[tuple[Tags, RasterSummary]]:
             places = {species: stage / f"{safe}.tif" for species, safe in names.items()}
-            maps = write_group_maps(model, stack, places, given.how, scale=scale, novelty=novelty)
+            maps = write_group_maps(model, stack, places, settings.how, scale=scale, novelty=novelty)
             return [({"what": scale, "species": name}, one) for name, one in maps.items()]
 
-        return publish_maps(model, output, given, write, scale)
+        return publish_maps(model, output, settings, write, scale)
 
     def projected(self, model: GroupModel, name: str) -> NoReturn:
         """Refuse: species are projected one by one."""

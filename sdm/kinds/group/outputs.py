@@ -34,18 +34,18 @@ def write_group(
     area: StudyArea | None = None,
     command: str = "",
 ) -> None:
-    """Write a group of species into a folder that is there and empty, and note the names of its files.
+    """Write a group of species into an existing empty folder, and register the names of its files.
 
     Parameters
     ----------
     stack
-        The layers; None where there are none to map.
+        The layers; None without maps.
     to
-        A folder such as `group/` in that of a run over several species; its files get their names.
+        A folder such as `group/` in the folder of a run over several species.
     area
-        The study area, outside which maps have no data.
+        The study area; cells outside are nodata.
     command
-        What the user typed.
+        The command as typed.
     """
     folder, files, options = to.folder, to.files, to.options
     files |= {"run": "run.yaml", "command": "command.txt"}

@@ -12,7 +12,7 @@ from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
 from sdm.report.pages.svg import svg
-from sdm.report.pages.words import figure, percent, whole
+from sdm.report.pages.words import figure, integer, percent
 from sdm.report.paper import Paper
 from sdm.report.results import Results, column, number, rows_by
 from sdm.storage.files import safe_name
@@ -49,15 +49,15 @@ def group_figures(results: Results) -> list[KeyFigure]:
     count = min(3, len(explained))
     supported = number(n.get("supported"))
     axes = f"the first {count} explain {percent(sum(explained[:3]))}" if n.get("rank") else "no axes"
-    size = f"{len(n.get('variables') or [])} variables, {whole(n.get('features'))} features"
+    size = f"{len(n.get('variables') or [])} variables, {integer(n.get('features'))} features"
     return [
-        KeyFigure("Species", str(len(n["species"])), f"{whole(n.get('records_used'))} records"),
-        KeyFigure("Axes", whole(n.get("rank")), axes)
+        KeyFigure("Species", str(len(n["species"])), f"{integer(n.get('records_used'))} records"),
+        KeyFigure("Axes", integer(n.get("rank")), axes)
         if supported is None
         else KeyFigure(
-            "Axes", f"{whole(supported)} of {whole(n.get('rank'))}", f"supported by held-out records; {axes}"
+            "Axes", f"{integer(supported)} of {integer(n.get('rank'))}", f"supported by held-out records; {axes}"
         ),
-        KeyFigure("Sites", whole(n.get("sites")), size),
+        KeyFigure("Sites", integer(n.get("sites")), size),
         KeyFigure("Strength", figure(n.get("strength"), 3), f"penalty on axes {figure(n.get('penalty'), 2)}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats per record, {n.get('status') or 'not stored'}"),
     ]

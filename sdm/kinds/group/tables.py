@@ -85,8 +85,8 @@ def axis_curve_rows(profiles: Mapping[int, Sequence[Profile]]) -> list[Row]:
 def strength_rows(meta: Numbers) -> list[Row]:
     """Return the fits along the path of strengths, the weakest first."""
     rows = [row for row in meta.get("path") or () if isinstance(row, dict)]
-    known = [{key: "" if row.get(key) is None else row[key] for key in PATH} for row in rows]
-    return sorted(known, key=lambda row: float(row["strength"]))
+    fits = [{key: "" if row.get(key) is None else row[key] for key in PATH} for row in rows]
+    return sorted(fits, key=lambda row: float(row["strength"]))
 
 
 def site_rows(model: GroupModel, axes: int) -> list[Row]:
@@ -137,10 +137,10 @@ def curve_charts(rows: list[StoredRow]) -> list[LineChart | ColumnChart]:
     """Return one chart per variable with the curves of the first axes; variables without effect have none."""
     charts = list[LineChart | ColumnChart]()
     shown = [row for row in rows if int(row["axis"]) <= CURVED]
-    for variable, own in rows_by(shown, "variable").items():
-        if max(map(abs, column(own, "effect")), default=0.0) <= 1e-9:
+    for variable, points in rows_by(shown, "variable").items():
+        if max(map(abs, column(points, "effect")), default=0.0) <= 1e-9:
             continue
-        curves = {axis_name(int(k) - 1): stored_curve(part, "effect") for k, part in rows_by(own, "axis").items()}
+        curves = {axis_name(int(k) - 1): stored_curve(part, "effect") for k, part in rows_by(points, "axis").items()}
         title = f"Axes as functions of {variable}"
         charts.append(curve_chart(variable, curves, title=title, y_label="Effect (standard deviations)"))
     return charts
@@ -212,9 +212,9 @@ def _named(names: Sequence[str], tips: Array, reach: float) -> list[NamedTip]:
         x, y = tips[:, s].tolist()
         wide, high = 2 * LETTER * len(text), 2 * LINE
         for right in (x >= 0, x < 0):
-            left = x + 0.015 if right else x - 0.015 - wide
+            start = x + 0.015 if right else x - 0.015 - wide
             low = y - 0.5 * high + np.sign(y) * 0.3 * high
-            box = (left, left + wide, low, low + high)
+            box = (start, start + wide, low, low + high)
             free = all(box[1] < a or b < box[0] or box[3] < c or d < box[2] for a, b, c, d in taken)
             if free and max(map(abs, box)) <= 1:
                 taken.append(box)

@@ -70,12 +70,12 @@ def projection_figures(results: Results) -> list[KeyFigure]:
     stored = stored_projection(results)
     cases, reference, count = stored.scenarios, stored.reference, len(stored.scenarios)
     compared = f"compared with {reference.title}" if reference else "without a reference"
-    figures = [KeyFigure("Scenarios", words.whole(count), compared)]
+    figures = [KeyFigure("Scenarios", words.integer(count), compared)]
     if reference and reference.km2 is not None:
         rule = reference.tree("rules").get(str(stored.rule))
         threshold = number(rule.get("cutoff")) if isinstance(rule, dict) else None
         small = "" if threshold is None else f"threshold {words.figure(threshold, 3)} ({stored.rule})"
-        figures.append(KeyFigure("Suitable in the reference", f"{words.whole(reference.km2)} km²", small))
+        figures.append(KeyFigure("Suitable in the reference", f"{words.integer(reference.km2)} km²", small))
     changes = [value for case in cases if (value := case.net_percent) is not None]
     if changes:
         ends = f"mean; from {signed(worst_change(cases))} to {signed(max(changes))}" if count > 1 else ""

@@ -41,8 +41,8 @@ def check_species_run(options: RunOptions, findings: Findings) -> None:
         findings.facts.append(f"{file}: {len(records):,} records of {len(records.species_names):,} species")
         findings.facts += records.notes
     if stack is None:
-        own = options.background
-        for extra in filter(None, (own.file, options.test.file, own.area, own.target_group, own.bias)):
+        bg = options.background
+        for extra in filter(None, (bg.file, options.test.file, bg.area, bg.target_group, bg.bias)):
             if extra not in (*AREA_WORDS, GROUP_WORD) and not split_layer(extra)[0].exists():
                 findings.problems.append(f"file '{extra}' does not exist: check the path [{MissingFileError.code}]")
         return
@@ -106,13 +106,13 @@ def _check_others(
         grouped = options.background.kind == GROUP_WORD
         points = background_from_points(stack, background, study_area=area, effort=effort, one_per_cell=grouped)
         noun = "sites of the target group" if grouped else "usable background points"
-        findings.facts += background.notes_beside if background.source != options.occurrences.file else []
+        findings.facts += background.extra_notes if background.source != options.occurrences.file else []
         findings.facts.append(f"{background.source}: {len(points):,} {noun}")
         if not grouped:  # several records of a target group in one cell are expected
             findings.warnings += points.notices
     if options.test.file is not None:
         sites = read_survey(options, options.test.file)
-        findings.facts += sites.notes_beside
+        findings.facts += sites.extra_notes
         suspicion = Suspicion.of(options.occurrences.drop_suspicious)
         tests, ledger = clean(sites.take(~sites.absent), stack, study_area=area, suspicion=suspicion)
         findings.warnings += ledger.notices("test records")
@@ -139,8 +139,8 @@ def _check_records(
         labels = records.labels(options.test.fold_column)
         names = ", ".join(np.unique(labels)[:10].tolist())
         log.facts.append(f"folds of column '{options.test.fold_column}': {names}")
-    wanted = options.occurrences.species or records.species_names
-    for species in wanted:
+    chosen = options.occurrences.species or records.species_names
+    for species in chosen:
         if species not in records.species_names:
             log.problems.append(f"species '{species}' is not in {options.occurrences.file} [{UnknownNameError.code}]")
             continue

@@ -36,15 +36,15 @@ def evaluate_species(model: Model, options: RunOptions, evaluation: EvaluationOp
         stack = open_for(model, layers)
         check_region(model, stack)
         notices += stack.notices
-        found = read_occurrences(
+        every = read_occurrences(
             str(occurrences.file),
             crs=occurrences.crs,
             named=(None, occurrences.x_column, occurrences.y_column),
             layer=occurrences.layer,
             rules=row_rules(options),
         )
-        notices += found.notes
-        records = _of_species(found, evaluation.species, model)
+        notices += every.notes
+        records = _of_species(every, evaluation.species, model)
         present = values_at(stack, records.take(~records.absent), "presences", notices, occurrences.drop_suspicious)[0]
         others, against = _others(stack, records, evaluation, occurrences.crs, notices)
     else:
@@ -55,15 +55,15 @@ def evaluate_species(model: Model, options: RunOptions, evaluation: EvaluationOp
     return numbers
 
 
-def _of_species(records: Occurrences, wanted: str | None, model: Model) -> Occurrences:
+def _of_species(records: Occurrences, species: str | None, model: Model) -> Occurrences:
     """Return the records of the requested species, or of the species of the model; a file of one species needs no
     name."""
     names, name = records.species_names, str(model.meta.get("species"))
-    check_species([] if wanted is None else [wanted], names, records.source)
-    if wanted is None and len(names) > 1 and name not in names:
+    check_species([] if species is None else [species], names, records.source)
+    if species is None and len(names) > 1 and name not in names:
         hint = f"choose one with --species ({', '.join(names[:10])})"
         raise UnknownNameError(f"{records.source} contains several species, but not '{name}': {hint}")
-    chosen = wanted or (name if name in names else names[0])
+    chosen = species or (name if name in names else names[0])
     return records.take(records.species.astype(str) == chosen)
 
 
@@ -75,14 +75,14 @@ def _others(
     absent = values_at(stack, records.take(records.absent), "absences", notices)[0]
     if evaluation.absences is not None:
         away = read_occurrences(evaluation.absences, crs=crs)
-        notices += away.notes_beside
+        notices += away.extra_notes
         more = values_at(stack, away, "absences", notices)[0]
         return np.vstack([absent, more]), "absence"
     if background is None and len(absent):
         return absent, "absence"
     if background is not None and not background.isdigit():
         points = read_occurrences(background, crs=crs)
-        notices += points.notes_beside
+        notices += points.extra_notes
         return values_at(stack, points, "background points", notices)[0], "background"
     drawn = sample_background(stack, n=int(background or 10_000), seed=evaluation.seed)
     notices += drawn.notices
@@ -133,7 +133,7 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> Numbe
         raise NoRecordsError(f"{counts} have values: expected some of each")
     raw, raw_others = model.predict(present, "raw"), model.predict(others, "raw")
     loss = log_loss(raw)
-    known = model.meta.get("thresholds", {})
+    levels = model.meta.get("thresholds", {})
     numbers: Numbers = {
         "presences": len(present),
         "others": len(others),
@@ -142,7 +142,7 @@ def _measure(model: Model, present: Array, others: Array, against: str) -> Numbe
         "auc_deviation": auc_deviation(raw, raw_others),
         "log_loss": loss,
         "gain": float(np.log(model.n_domain)) - loss,
-        "omission": {key: float(np.mean(raw < known[key])) for key in ("mtp", "10p", "maxsss") if key in known},
+        "omission": {key: float(np.mean(raw < levels[key])) for key in ("mtp", "10p", "maxsss") if key in levels},
     }
     if model.alpha > 1.0:
         numbers |= measure_support(model, present)

@@ -118,12 +118,12 @@ def read_records(options: RunOptions, file: str) -> Occurrences:
 def read_survey(options: RunOptions, file: str) -> Occurrences:
     """Read a file of presences, and absences if it has any, with the options of the run."""
     occurrences = options.occurrences
-    wanted = [name for name in (occurrences.uncertainty_column, options.test.fold_column) if name]
+    columns = [name for name in (occurrences.uncertainty_column, options.test.fold_column) if name]
     records = read_occurrences(
         file,
         crs=given_crs(options),
         named=(occurrences.species_column, occurrences.x_column, occurrences.y_column),
-        columns=wanted,
+        columns=columns,
         numeric=[occurrences.record_weights] if occurrences.record_weights not in (None, UNCERTAINTY) else [],
         rules=row_rules(options),
         layer=occurrences.layer if file == occurrences.file else None,
@@ -159,10 +159,10 @@ def check_group(names: Sequence[str], source: str) -> None:
 
 def background_points(options: RunOptions, group: Occurrences | None) -> Occurrences | None:
     """Return the points of the background, if it is not drawn: the file of the user, or the target group."""
-    file, own = options.background.file, options.occurrences
+    file, occ = options.background.file, options.occurrences
     if file is not None:  # without a species
-        rules = RowRules(most_bad=own.max_bad_rows)
-        return read_occurrences(file, crs=given_crs(options), named=(None, own.x_column, own.y_column), rules=rules)
+        rules = RowRules(most_bad=occ.max_bad_rows)
+        return read_occurrences(file, crs=given_crs(options), named=(None, occ.x_column, occ.y_column), rules=rules)
     return group if options.background.kind == GROUP_WORD else None
 
 
@@ -199,7 +199,7 @@ def _prepare_layers(options: RunOptions) -> SpeciesPrepared:
     points = background_points(options, group)
     for other in (points, group):
         if other is not None and other.source != records.source:
-            notices += [text for text in other.notes_beside if text not in notices]
+            notices += [text for text in other.extra_notes if text not in notices]
     backgrounds = sampling.make_backgrounds(options, stack, places, points, effort, located.cells)
     share = sampling.random_share(options, options.fit.spatial)
     if options.fit.shares_axes and options.background.kind == GROUP_WORD and share:
@@ -262,30 +262,30 @@ def clean_located(
     located: Located, values: np.ndarray, options: RunOptions, effort: Effort | None
 ) -> tuple[dict[str, CleanPoints], Ledger]:
     """Clean records with known cells and values, as the options require."""
-    own = options.occurrences
+    occ = options.occurrences
     return finish_cleaning(
         located,
         values,
-        snap=own.snap,
-        remove_duplicates=not own.keep_duplicates,
+        snap=occ.snap,
+        remove_duplicates=not occ.keep_duplicates,
         effort=None if effort is None else effort.at_cells,
-        thinning=Thinning(own.thin_distance, own.thin_bins, tuple(own.thin_variables), own.thin_tries, options.seed),
-        uncertainty_column=own.uncertainty_column,
-        partial=own.partial,
+        thinning=Thinning(occ.thin_distance, occ.thin_bins, tuple(occ.thin_variables), occ.thin_tries, options.seed),
+        uncertainty_column=occ.uncertainty_column,
+        partial=occ.partial,
     )
 
 
-def _choose_species(records: Occurrences, wanted: Sequence[str]) -> Occurrences:
-    for name in set(wanted) - set(records.species_names):
+def _choose_species(records: Occurrences, names: Sequence[str]) -> Occurrences:
+    for name in set(names) - set(records.species_names):
         cut = records.left_out[records.left_out["species"] == name]
         if len(cut):
             why = ", ".join(f"{count:,} {reason}" for reason, count in cut["reason"].value_counts().items())
             raise UnusableRecordsError(f"{name}: none of {len(cut):,} records can be used ({why}): change the filters")
-    check_species(wanted, records.species_names, records.source)
-    if not wanted:
+    check_species(names, records.species_names, records.source)
+    if not names:
         return records
-    remaining = records.left_out[records.left_out["species"].isin([*wanted, ""])]
-    return replace(records.take(np.isin(records.species.astype(str), list(wanted))), left_out=remaining)
+    remaining = records.left_out[records.left_out["species"].isin([*names, ""])]
+    return replace(records.take(np.isin(records.species.astype(str), list(names))), left_out=remaining)
 
 
 def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> None:
@@ -293,7 +293,7 @@ def _read_tests(prepared: SpeciesPrepared, options: RunOptions, file: str) -> No
     stack = cast("Stack", prepared.stack)
     try:
         records = read_survey(options, file)
-        prepared.notices += [text for text in records.notes_beside if text not in prepared.notices]
+        prepared.notices += [text for text in records.extra_notes if text not in prepared.notices]
         area, suspicion = prepared.study_area, Suspicion.of(options.occurrences.drop_suspicious)
         prepared.tests, ledger = clean(records.take(~records.absent), stack, study_area=area, suspicion=suspicion)
         prepared.surveys = _surveys(records, stack, area, suspicion)
@@ -317,14 +317,14 @@ def _surveys(
     """Look up the survey sites of every species with absences; each visit counts, even several in one cell."""
     if not records.absent.any():
         return {}
-    here, away = (
-        clean(records.take(some), stack, remove_duplicates=False, study_area=area, suspicion=suspicion)[0]
-        for some in (~records.absent, records.absent)
+    present, absent = (
+        clean(records.take(part), stack, remove_duplicates=False, study_area=area, suspicion=suspicion)[0]
+        for part in (~records.absent, records.absent)
     )
     return {
-        name: Survey(*(np.asarray(points[name].values, dtype=np.float64) for points in (here, away)))
-        for name in away
-        if name in here
+        name: Survey(*(np.asarray(points[name].values, dtype=np.float64) for points in (present, absent)))
+        for name in absent
+        if name in present
     }
 
 
@@ -356,8 +356,8 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
             check_group([name for name in table.species_names if name != "background"], table.source)
         background = (table if background is None else background).sites()
     description = sampling.describe(options, rows=table.source if background is None else background.source)
-    wanted = options.occurrences.species
-    check_species(wanted, table.species_names, table.source)
+    chosen = options.occurrences.species
+    check_species(chosen, table.species_names, table.source)
     notes = dict.fromkeys(table.notes)
     if background is not None and background.source != table.source:
         name = Path(background.source).name
@@ -367,10 +367,10 @@ def _prepare_swd(options: RunOptions) -> SpeciesPrepared:
     prepared.warnings += [PLACE_WARNING] if options.fit.spatial else []
     prepared.notices.append("tables of samples have no map: use 'sdm predict' with layers")
     prepared.fate = table.fate()
-    if wanted:
-        prepared.fate = prepared.fate[prepared.fate["species"].isin([*wanted, "background", ""])]
+    if chosen:
+        prepared.fate = prepared.fate[prepared.fate["species"].isin([*chosen, "background", ""])]
     for species in table.species_names:
-        if not wanted or species in wanted:
+        if not chosen or species in chosen:
             try:
                 sample = SampleTable.from_swd(table, species, background, partial=options.occurrences.partial)
                 sample = _with_region(replace(sample, sampling=description).filled(options.seed), options)

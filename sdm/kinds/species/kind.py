@@ -75,7 +75,7 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         method.estimator(options, []).check_options()
 
     def gather(self, prepared: SpeciesPrepared, options: RunOptions, progress: Progress | None) -> SpeciesPrepared:
-        """Fit the axes of all species, or read those of an earlier run."""
+        """Fit the axes of all species, or read the axes of an earlier run."""
         if not options.fit.shares_axes:
             return prepared
         from sdm.kinds.species.methods.shared import gather_axes
@@ -141,12 +141,12 @@ class SpeciesTask(Task[Model, SpeciesPrepared, RecordPlan, Any, Any]):
         """Return the only column, named after its scale."""
         return {scale or model.scale: values[0].tolist()}
 
-    def map(self, model: Model, stack: Stack, output: Path, given: MapOptions) -> MapResult:
+    def map(self, model: Model, stack: Stack, output: Path, settings: MapOptions) -> MapResult:
         """Write one map: suitability, or presence and absence by a threshold."""
-        scale = given.scale or "cloglog"
+        scale = settings.scale or "cloglog"
         expect_one_of("scale", scale, MAP_SCALES)
         tags = {"species": str(model.meta.get("species", ""))}
-        return publish_value_map(model, model, stack, output, replace(given, scale=scale), tags)
+        return publish_value_map(model, model, stack, output, replace(settings, scale=scale), tags)
 
 
 TASK = SpeciesTask

@@ -17,13 +17,13 @@ from sdm.report.pages.svg import svg
 from sdm.report.pages.words import (
     feature_families,
     figure,
+    integer,
     order_text,
     penalty_text,
     percent,
     sampling,
     suitability_text,
     treated,
-    whole,
 )
 from sdm.report.results import REPLICATED, Results, number, rows_of
 from sdm.types import Numbers
@@ -56,7 +56,7 @@ class SpeciesResults(Results):
                 start = "Mean of a committee of models of this species and of maximum"
             others = shared["species"] - (number(shared.get("records")) is not None)
             strength = figure(shared.get("strength"), 3)
-            axes = f"axes shared with {whole(others)} other species (nuclear norm, strength {strength})"
+            axes = f"axes shared with {integer(others)} other species (nuclear norm, strength {strength})"
             return f"{start} entropy on {axes}."
         if option("fit.model") == "structural":
             return (
@@ -129,11 +129,11 @@ def species_figures(results: Results) -> list[KeyFigure]:
         title, parts = ("AUC of replicates", "replicates") if drawn else ("Cross-validated AUC", "folds")
         scores.insert(0, KeyFigure(title, figure(mean["auc.val.avg"], 3), f"{folds} {parts}"))
     if results.tested:
-        test_text = f"± {figure(n.get('auc_test_deviation'), 2)}, {whole(n.get('test_presences'))} records"
+        test_text = f"± {figure(n.get('auc_test_deviation'), 2)}, {integer(n.get('test_presences'))} records"
         scores.insert(0, KeyFigure("Test AUC", figure(n.get("auc_test"), 3), test_text))
     fitness = _fitness(results, mean if folds else {})
-    background = f"{whole(n.get('background_points'))} background points"
-    records = KeyFigure("Training records", whole(n.get("training_presences")), background)
+    background = f"{integer(n.get('background_points'))} background points"
+    records = KeyFigure("Training records", integer(n.get("training_presences")), background)
     covers, status = results.tree("certificate").get("covers", "model"), n.get("status") or "status unknown"
     gain = f"unregularised {figure(n.get('gain'), 3)}" if number(n.get("gain")) is not None else "nats"
     return [
@@ -144,7 +144,7 @@ def species_figures(results: Results) -> list[KeyFigure]:
         *scores[1:],
         *fitness[1:],
         KeyFigure("Regularised gain", figure(n.get("regularized_gain"), 3), gain),
-        KeyFigure("Features with weight", whole(n.get("features_with_weight")), f"of {whole(n.get('features'))}"),
+        KeyFigure("Features with weight", integer(n.get("features_with_weight")), f"of {integer(n.get('features'))}"),
         KeyFigure("Duality gap", figure(n.get("gap"), 2), f"nats, of the {covers}, {status}"),
     ]
 
@@ -169,8 +169,8 @@ def _area(results: Results) -> list[KeyFigure]:
     stored_range, row = results.tree("range"), _threshold(results)
     areas = []
     if stored_range:
-        patches = f"{whole(stored_range.get('patches'))} patches"
-        areas.append(KeyFigure("Range", f"{whole(stored_range.get('area_km2'))} km²", patches))
+        patches = f"{integer(stored_range.get('patches'))} patches"
+        areas.append(KeyFigure("Range", f"{integer(stored_range.get('area_km2'))} km²", patches))
     if row is not None and number(row.get("area")) is not None:
         small = f"of the background, threshold {figure(row.get(results.scale), 3)}"
         areas.append(KeyFigure("Predicted area", percent(row.get("area")), small))

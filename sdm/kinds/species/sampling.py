@@ -34,9 +34,9 @@ def accessible_areas(options: RunOptions, located: Located) -> dict[str, StudyAr
     species = located.occurrences.species.astype(str)[located.record]
     areas = {}
     for name in located.occurrences.species_names:
-        some = located.record[species == name]
-        if len(some):
-            areas[name] = accessible_area(located.stack, located.x[some], located.y[some], shape, km)
+        rows = located.record[species == name]
+        if len(rows):
+            areas[name] = accessible_area(located.stack, located.x[rows], located.y[rows], shape, km)
     return areas
 
 
@@ -68,27 +68,27 @@ def make_backgrounds(
     `points` are points of the user or of the target group, None to draw cells; `cells` are looked up in the same pass
     over the layers.
     """
-    own = options.background
-    if own.bias_treatment == "records":
+    bg = options.background
+    if bg.bias_treatment == "records":
         effort = None  # records are weighted by it instead
     if points is None:
         return sample_backgrounds(
             stack,
             areas,
-            n=own.points,
+            n=bg.points,
             seed=options.seed,
-            weighting=Weighting(own.area_weighted, "prior" if own.bias_treatment == "prior" else "sample"),
+            weighting=Weighting(bg.area_weighted, "prior" if bg.bias_treatment == "prior" else "sample"),
             effort=None if effort is None else effort.window,
             lookup_cells=cells,
             threads=options.threads,
         )
     # A study area of polygons is the same for all; records outside it are reported.
     shared = areas[0] if len(areas) == 1 else None
-    found = background_from_points(stack, points, study_area=shared, effort=effort, one_per_cell=own.kind == GROUP_WORD)
+    drawn = background_from_points(stack, points, study_area=shared, effort=effort, one_per_cell=bg.kind == GROUP_WORD)
     if len(areas) == 1:
-        return [found]
-    inside = [slice(None) if area is None else area.contains(stack, found.rows, found.cols) for area in areas]
-    return [found.take(cast(np.ndarray, which)) for which in inside]
+        return [drawn]
+    inside = [slice(None) if area is None else area.contains(stack, drawn.rows, drawn.cols) for area in areas]
+    return [drawn.take(cast(np.ndarray, which)) for which in inside]
 
 
 def weigh(
@@ -99,8 +99,8 @@ def weigh(
     source, notes = options.occurrences, tuple[str, ...]()
     weights = None if effort is None else effort.mean() / effort
     if source.record_weights is not None:
-        given, notes = record_weights(records, points, stack, source.record_weights, source.uncertainty_column)
-        weights = given if weights is None else weights * given
+        factor, notes = record_weights(records, points, stack, source.record_weights, source.uncertainty_column)
+        weights = factor if weights is None else weights * factor
     return weights, notes
 
 
@@ -125,19 +125,19 @@ def describe(
     options: RunOptions, effort: Effort | None = None, area: StudyArea | None = None, rows: str | None = None
 ) -> Numbers:
     """Return the treatment of sampling bias for the model file and the results; `rows` is a table of background."""
-    own, records = options.background, options.occurrences
-    source = own.file if rows is None else rows
-    description: Numbers = {"background": own.kind if source is None or own.kind == GROUP_WORD else Path(source).name}
-    if own.target_group is not None:
-        description["target_group"] = Path(own.target_group).name
+    bg, records = options.background, options.occurrences
+    source = bg.file if rows is None else rows
+    description: Numbers = {"background": bg.kind if source is None or bg.kind == GROUP_WORD else Path(source).name}
+    if bg.target_group is not None:
+        description["target_group"] = Path(bg.target_group).name
     if effort is not None:
-        description |= {"bias": effort.name, "bias_treatment": own.bias_treatment}
+        description |= {"bias": effort.name, "bias_treatment": bg.bias_treatment}
         if isinstance(effort, KernelEffort):
             description |= {"bandwidth_km": round(effort.bandwidth, 6), "sites": effort.n_sites}
-    if own.effort_column is not None:
-        description |= {"bias": f"column {own.effort_column}", "bias_treatment": "prior"}
+    if bg.effort_column is not None:
+        description |= {"bias": f"column {bg.effort_column}", "bias_treatment": "prior"}
     if area is not None:
-        description["study_area"] = area.source if own.area in AREA_WORDS else Path(area.source).name
+        description["study_area"] = area.source if bg.area in AREA_WORDS else Path(area.source).name
     if records.thin_bins:
         chosen = f" of {', '.join(records.thin_variables)}" if records.thin_variables else " per variable"
         description["thinned_by_environment"] = f"{records.thin_bins} bins{chosen}"

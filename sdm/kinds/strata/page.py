@@ -6,7 +6,7 @@ from typing import ClassVar
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import outside_map, scenarios_of_model, stored_warnings
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
-from sdm.report.pages.words import figure, suitability_text, whole
+from sdm.report.pages.words import figure, integer, suitability_text
 from sdm.report.results import Results
 
 
@@ -38,11 +38,13 @@ def strata_figures(results: Results) -> list[KeyFigure]:
     """Return the figures: records, strata, and the selected tolerance."""
     n, strata = results.numbers, results.tree("strata")
     return [
-        KeyFigure("Training records", whole(n.get("training_presences")), f"prior: {strata.get('prior')}"),
-        KeyFigure("Strata", whole(strata.get("strata")), f"{whole(strata.get('strata_with_records'))} with records"),
+        KeyFigure("Training records", integer(n.get("training_presences")), f"prior: {strata.get('prior')}"),
+        KeyFigure(
+            "Strata", integer(strata.get("strata")), f"{integer(strata.get('strata_with_records'))} with records"
+        ),
         KeyFigure("Tolerance", figure(strata.get("tolerance")), f"selected by: {strata.get('choice')}"),
-        KeyFigure("Folds", whole(strata.get("folds")), str(strata.get("method") or "")),
-        KeyFigure("Segments of the path", whole(strata.get("segments")), str(n.get("status") or "")),
+        KeyFigure("Folds", integer(strata.get("folds")), str(strata.get("method") or "")),
+        KeyFigure("Segments of the path", integer(strata.get("segments")), str(n.get("status") or "")),
     ]
 
 

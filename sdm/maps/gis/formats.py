@@ -1,4 +1,4 @@
-"""Which format a raster is written in: by the ending of its name, as GDAL knows them."""
+"""The format of a raster, from the extension of its file name."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ from sdm.errors import OptionError
 COG = "COG"
 ASCII = "AAIGrid"
 SINGLE = (ASCII, "ZMap", "XYZ", "PCRaster", "SAGA")  # formats of one band
-# Pictures hold neither numbers nor places, and some formats cannot be written from another file.
+# GDAL writes pictures without georeference, and creates some formats only from scratch.
 _NOT = ("PNG", "JPEG", "BMP", "GIF", "WEBP", "VRT", "MEM", "PDF", "GPKG", "MBTiles", "KMLSUPEROVERLAY", "MFF")
 
 
 def map_format(path: Path, bands: int = 1) -> str:
-    """Return GDAL's name of the format that a file's ending means; GeoTIFFs are cloud-optimized.
+    """Return the name of the GDAL driver for an extension. GeoTIFFs are cloud-optimised.
 
     Raises
     ------
@@ -26,10 +26,10 @@ def map_format(path: Path, bands: int = 1) -> str:
     ending = path.suffix.lower().removeprefix(".")
     if ending in ("tif", "tiff", ""):
         return COG
-    known = raster_driver_extensions()
-    driver: str | None = known.get(ending)
+    drivers = raster_driver_extensions()
+    driver: str | None = drivers.get(ending)
     if driver is None or driver in _NOT:
-        good = ", ".join(f".{name}" for name in ("tif", "asc", "img", "nc", "bil", "grd", "sdat") if name in known)
+        good = ", ".join(f".{name}" for name in ("tif", "asc", "img", "nc", "bil", "grd", "sdat") if name in drivers)
         raise OptionError(f"{path.name} cannot be a map: expected the ending {good}")
     if bands > 1 and driver in SINGLE:
         raise OptionError(f"{path.name} can have one band ({driver}), and the map has {bands}: use a .tif")
@@ -37,8 +37,8 @@ def map_format(path: Path, bands: int = 1) -> str:
 
 
 def copy_map(source: Path, target: Path, driver: str) -> None:
-    """Write a map that lies on disk in another of GDAL's formats; its coordinate system lies beside it where the format
-    has no place for one. Nine digits are all that a map of 32 bits holds: reading them gives back the same map."""
+    """Write a map in another format of GDAL, with its coordinate system in a file next to it if the format cannot store
+    it. Nine digits store a 32-bit number exactly."""
     digits = {"SIGNIFICANT_DIGITS": 9} if driver == ASCII else {}
-    with rasterio.Env(GDAL_PAM_ENABLED=driver != ASCII):  # tags of an ASCII grid would be a file of their own
+    with rasterio.Env(GDAL_PAM_ENABLED=driver != ASCII):  # tags of an ASCII grid would be another file
         rasterio.shutil.copy(source, target, driver=driver, **digits)

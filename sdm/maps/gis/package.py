@@ -1,4 +1,4 @@
-"""`results.gpkg`: points and polygons of a model's results in one file that a GIS opens, beside its rasters."""
+"""`results.gpkg`: points and polygons of the results of a model in one file for a GIS."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,23 +16,25 @@ PACKAGE = "results.gpkg"
 
 
 def add_ranges(rasters: Mapping[str, Path], path: Path, tags: Mapping[str, str]) -> list[str]:
-    """Add the polygons of thresholded maps, by their names, to a GeoPackage: one layer `range_<name>` each, one feature
-    per patch with its area on the ellipsoid in km²; and a layer `centroids` with the middle of each. Return the names
-    of the layers. A map without a present cell has no layer, and is a row of `centroids` without a point."""
+    """Add the polygons of thresholded maps to a GeoPackage, and return the names of the layers.
+
+    Each map has a layer `range_<name>` with one feature per patch and its area on the ellipsoid in km². The layer
+    `centroids` has the centroid of each map. A map without presence has no layer, and no point in `centroids`.
+    """
     import geopandas
     import shapely
 
     layers, rows, crs = [], [], None
     for name, raster in rasters.items():
         frame, _ = patch_frame(raster, tags.get("species", name), 0.0)
-        own = _own_tags(raster)
+        raster_tags = _tags_of(raster)
         middle, crs = presence_centroid(raster)
-        row: Numbers = {"map": name, **tags, **own, "patches": len(frame)}
+        row: Numbers = {"map": name, **tags, **raster_tags, "patches": len(frame)}
         row["area_km2"] = float(frame["area_km2"].sum()) if len(frame) else 0.0
         row |= {key: middle.get(key) if middle else None for key in ("lon", "lat")}
         rows.append((row, None if middle is None else shapely.Point(middle["x"], middle["y"])))
         if len(frame):
-            for key, value in {**tags, **own}.items():
+            for key, value in {**tags, **raster_tags}.items():
                 if key not in frame:
                     frame[key] = value
             layers.append(f"range_{name}")
@@ -44,16 +46,16 @@ def add_ranges(rasters: Mapping[str, Path], path: Path, tags: Mapping[str, str])
     return layers
 
 
-def _own_tags(raster: Path) -> dict[str, str]:
-    """Return what a raster says of its scenario and cutoff."""
+def _tags_of(raster: Path) -> dict[str, str]:
+    """Return the tags for the scenario and threshold of a raster."""
     with open_local(raster) as source:
-        found = source.tags()
-    return {key: found[key] for key in ("scenario", "threshold_rule", "threshold") if key in found}
+        tags = source.tags()
+    return {key: tags[key] for key in ("scenario", "threshold_rule", "threshold") if key in tags}
 
 
 def presence_centroid(raster: Path) -> tuple[dict[str, float] | None, Any]:
-    """Return the middle of the cells of a map that are 1, weighted by their area, and the coordinate system; None
-    where there is no such cell."""
+    """Return the area-weighted centroid of the cells that are 1, or None if there are none, and the coordinate
+    system."""
     with open_local(raster) as source:
         grid = Grid.of(source)
         ground = Ground(grid)

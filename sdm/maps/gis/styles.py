@@ -1,4 +1,4 @@
-"""Styles beside a raster, made of what it says about itself: `.qml` for QGIS, `.sld` (OGC SLD 1.0.0) for others.
+"""Styles of rasters from their tags: `.qml` for QGIS, `.sld` (OGC SLD 1.0.0) for other programs.
 
 Categories have the colours of the raster's own table and its labels; other values a ramp with breaks at round numbers.
 """
@@ -17,10 +17,10 @@ from sdm.models.colours import MAGMA, RED_TO_BLUE, VIRIDIS, hex_colour, ramp_col
 from sdm.storage.commit import publishing
 
 ENDINGS = (".qml", ".sld")
-LABELS = ("class", "variable", "value")  # tags of categories begin so
+LABELS = ("class", "variable", "value")  # prefixes of the tags of categories
 TEMPLATES = Path(__file__).parent / "templates"
-_UNIT = ("0 to 1",)  # units whose ramps go from 0 to 1, whatever values there are
-_ON_THE_SCALE = ("mean", "lower", "upper", "minimum", "maximum")  # statistics that are values of the scale themselves
+_UNIT = ("0 to 1",)  # units with a ramp from 0 to 1
+_ON_THE_SCALE = ("mean", "lower", "upper", "minimum", "maximum")  # statistics with the unit of the scale
 _AROUND = ("MESS", "axis", "difference", "multivariate environmental similarity")
 
 
@@ -35,7 +35,7 @@ class Break:
 
 @dataclass(frozen=True)
 class RasterStyle:
-    """How a raster is shown: categories or a ramp of one band, or three bands as red, green and blue."""
+    """The style of a raster: categories or a ramp of one band, or three bands as red, green and blue."""
 
     title: str
     breaks: Sequence[Break]
@@ -44,12 +44,12 @@ class RasterStyle:
 
 
 def style_places(raster: Path) -> list[Path]:
-    """Return where the styles of a raster are."""
+    """Return the paths of the styles of a raster."""
     return [raster.with_suffix(ending) for ending in ENDINGS]
 
 
 def write_styles(raster: Path) -> list[Path]:
-    """Write the styles of a raster beside it, and return their places."""
+    """Write the styles of a raster next to it, and return their paths."""
     from jinja2 import Environment, FileSystemLoader
 
     style = read_style(raster)
@@ -66,8 +66,8 @@ def write_styles(raster: Path) -> list[Path]:
 
 @contextmanager
 def publishing_maps(files: Sequence[Path]) -> Iterator[list[Path]]:
-    """Give places to write rasters of one folder to; at the end they move to their own places with their styles: all,
-    or none."""
+    """Yield temporary paths for rasters of one folder. At the end, all rasters are moved to their paths with styles, or
+    none."""
     with publishing(files) as places:
         yield places
         for place in places:
@@ -75,13 +75,13 @@ def publishing_maps(files: Sequence[Path]) -> Iterator[list[Path]]:
 
 
 def style_folder(folder: Path) -> None:
-    """Write the styles of every GeoTIFF of a folder and of the folders in it."""
+    """Write the styles of every GeoTIFF of a folder and its subfolders."""
     for raster in sorted(folder.rglob("*.tif")):
         write_styles(raster)
 
 
 def read_style(raster: Path) -> RasterStyle:
-    """Return the style that a raster's tags, colour table and statistics make."""
+    """Return the style for the tags, colour table and statistics of a raster."""
     try:
         with open_local(raster) as source:
             tags, first, kind = source.tags(), source.tags(1), source.dtypes[0]
@@ -93,13 +93,13 @@ def read_style(raster: Path) -> RasterStyle:
     except RasterioError as error:
         raise OutputError(f"{raster} has no style: it cannot be read ({error})") from error
     words = [(*key.rpartition("_")[::2], label) for key, label in tags.items()]
-    labels = {int(code): label for what, code, label in words if what in LABELS and code.isdecimal()}
+    labels = {int(code): label for prefix, code, label in words if prefix in LABELS and code.isdecimal()}
     if kind == "uint8" and labels and table:
-        known = {code: table[code][:3] for code in labels if code in table}
-        if "variable" in {what for what, *_ in words}:
-            known |= {0: table[0][:3]} if 0 in table else {}
+        colours = {code: table[code][:3] for code in labels if code in table}
+        if "variable" in {prefix for prefix, *_ in words}:
+            colours |= {0: table[0][:3]} if 0 in table else {}
             labels.setdefault(0, "none")
-        entries = [Break(code, hex_colour(colour), labels[code]) for code, colour in sorted(known.items())]
+        entries = [Break(code, hex_colour(colour), labels[code]) for code, colour in sorted(colours.items())]
         return RasterStyle(title, entries, categories=True)
     low, high = (float(first.get(f"STATISTICS_{name}", end)) for name, end in (("MINIMUM", 0), ("MAXIMUM", 1)))
     ramp: Sequence[str] = MAGMA if unit == "nats" or "deviation" in tags.get("statistic", "") else VIRIDIS
@@ -112,7 +112,7 @@ def read_style(raster: Path) -> RasterStyle:
 
 
 def ramp_breaks(low: float, high: float, ramp: Sequence[str]) -> list[Break]:
-    """Return about ten round values from the least to the greatest, with colours of a ramp."""
+    """Return about ten round values between two limits, with the colours of a ramp."""
     if not high > low:
         high = low + (abs(low) or 1.0)
     step = _round_step((high - low) / 10)

@@ -1,4 +1,4 @@
-"""What a raster says about itself: descriptions of its bands, tags, units and statistics, as GIS programs read them.
+"""Metadata of rasters for a GIS: descriptions of bands, tags, units and statistics.
 
 | tag | what it says |
 |---|---|
@@ -25,7 +25,7 @@ from sdm.types import AnyArray
 
 @dataclass(frozen=True)
 class RasterSummary:
-    """Number of cells, range, mean and deviation of a written map."""
+    """Number of cells, range, mean and standard deviation of a map."""
 
     path: Path
     cells: int
@@ -36,31 +36,31 @@ class RasterSummary:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The same numbers, under the names that results have."""
+        """The numbers under the names of the results."""
         return {"cells": self.cells, "min": self.minimum, "max": self.maximum, "mean": self.mean}
 
     @property
     def text(self) -> str:
-        """The same in words."""
+        """The numbers as text."""
         return f"{self.cells:,} cells, {self.minimum:.4g} to {self.maximum:.4g}"
 
 
 class Moments:
-    """Count, sums and range of the values of a band after some windows; `nodata` is no value."""
+    """Running count, sums and range of the values of a band; `nodata` is not counted."""
 
     def __init__(self, nodata: float) -> None:
         self.nodata, self.sums = nodata, np.zeros(3)
         self.low, self.high = np.inf, -np.inf
 
     def add(self, band: AnyArray) -> None:
-        """Count the values of one more window."""
+        """Count the values of another window."""
         values = band[band != band.dtype.type(self.nodata)].astype(np.float64)
         self.sums += np.array([values.size, values.sum(), values @ values])
         self.low = min(self.low, float(values.min(initial=np.inf)))
         self.high = max(self.high, float(values.max(initial=-np.inf)))
 
     def summary(self, path: Path, empty: bool = False) -> RasterSummary:
-        """Return the summary of the band at a path; without any value it is an error, unless it may be `empty`."""
+        """Return the summary of the band of a file. A band without values is an error, unless it may be `empty`."""
         count, total, squares = self.sums
         if not count and empty:
             return RasterSummary(path, 0, np.nan, np.nan, np.nan, np.nan)
@@ -68,7 +68,7 @@ class Moments:
             raise NoCellError(f"{path.name} would be empty: no cell of the layers has a value in every layer")
         mean = total / count
         deviation = float(np.sqrt(max(squares / count - mean**2, 0.0)))
-        # The last digits depend on the windows, and these on the maps that are made together.
+        # The last digits depend on the windows, which depend on the maps written together.
         rounded = [float(f"{value:.9g}") for value in (mean, deviation)]
         return RasterSummary(path, int(count), self.low, self.high, *rounded)
 
@@ -87,7 +87,7 @@ _OF_WHAT = {"entropy": "nats", "richness": "species", "labeled richness": "speci
 
 
 def describe_raster(file: DatasetWriter, summaries: Sequence[RasterSummary], tags: Mapping[str, str]) -> None:
-    """Write tags, and for every band its description, unit and statistics (of bands that have a summary with cells)."""
+    """Write tags, and the description, unit and statistics of every band."""
     unit = units_of(tags)
     file.update_tags(**tags, **({"units": unit} if unit and "units" not in tags else {}))
     for band, name in enumerate(file.descriptions, start=1):
@@ -103,15 +103,15 @@ def describe_raster(file: DatasetWriter, summaries: Sequence[RasterSummary], tag
 
 
 def units_of(tags: Mapping[str, str]) -> str:
-    """Return the unit of the values that tags tell of; empty where there is none, as of classes."""
-    what = tags.get("what", "")
-    if what in _OF_WHAT:
-        return _OF_WHAT[what]
-    return "" if what and what != "suitability" else UNITS.get(tags.get("scale", ""), "")
+    """Return the unit of the values for tags; empty for values without unit, such as classes."""
+    content = tags.get("what", "")
+    if content in _OF_WHAT:
+        return _OF_WHAT[content]
+    return "" if content and content != "suitability" else UNITS.get(tags.get("scale", ""), "")
 
 
 def band_title(tags: Mapping[str, str]) -> str:
-    """Return what a band is called: whose map it is, what it shows, and of which time or place.
+    """Return the title of a band: species, content and scenario.
 
     Examples
     --------
@@ -119,14 +119,14 @@ def band_title(tags: Mapping[str, str]) -> str:
     'Quercus robur: suitability (cloglog), 2050'
     """
     scale = tags.get("scale", "")
-    what = tags.get("what") or ("probability" if scale == "probability" else "suitability")
-    if what == "presence":
+    content = tags.get("what") or ("probability" if scale == "probability" else "suitability")
+    if content == "presence":
         rule, value = tags.get("threshold_rule"), tags.get("threshold")
         cut = [word for word in (rule, f"{scale} ≥ {float(value):.4g}" if value else "") if word]
-        what += f" ({', '.join(cut)})" if cut else ""
-    elif what == "suitability" and scale:
-        what += f" ({scale})"
+        content += f" ({', '.join(cut)})" if cut else ""
+    elif content == "suitability" and scale:
+        content += f" ({scale})"
     if "statistic" in tags:
-        what = f"{tags['statistic']} of {what}"
+        content = f"{tags['statistic']} of {content}"
     whose = tags.get("species") or tags.get("title")
-    return (f"{whose}: " if whose else "") + what + (f", {tags['scenario']}" if tags.get("scenario") else "")
+    return (f"{whose}: " if whose else "") + content + (f", {tags['scenario']}" if tags.get("scenario") else "")

@@ -1,4 +1,4 @@
-"""Over several scenarios: mean, deviation, range and agreement of their maps, and where their variance comes from."""
+"""Mean, standard deviation, range and agreement of maps over scenarios, and the sources of their variance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from sdm.types import AnyArray, Array, Numbers, Progress
 STATISTICS = ("mean", "sd", "min", "max")
 NAMES = {"mean": "mean", "sd": "standard deviation", "min": "minimum", "max": "maximum"}  # in tags and descriptions
 REST = "rest"
-OF_MAPS = ("scale", "model_id")  # tags of maps that hold for what is made of them
+OF_MAPS = ("scale", "model_id")  # tags of maps that apply to their statistics
 
 
 def map_stack(grid: Grid, maps: Sequence[Path], presence: Sequence[Path] = ()) -> Stack:
@@ -31,13 +31,13 @@ def map_stack(grid: Grid, maps: Sequence[Path], presence: Sequence[Path] = ()) -
     return Stack(**place, layers=tuple(layers), block=block, dtype=np.dtype(np.float32))
 
 
-def _shared_tags(maps: Sequence[Path], wanted: Sequence[str]) -> dict[str, str]:
-    """Return the tags that all of some maps have, with the same value."""
-    found = []
+def _shared_tags(maps: Sequence[Path], keys: Sequence[str]) -> dict[str, str]:
+    """Return the tags with the same value in all maps."""
+    tags = []
     for path in dict.fromkeys(maps):
         with open_local(path) as source:
-            found.append(source.tags())
-    return {key: found[0][key] for key in wanted if key in found[0] and len({one.get(key) for one in found}) == 1}
+            tags.append(source.tags())
+    return {key: tags[0][key] for key in keys if key in tags[0] and len({one.get(key) for one in tags}) == 1}
 
 
 def write_agreement(
@@ -50,7 +50,7 @@ def write_agreement(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Numbers:
-    """Write mean, standard deviation (of n - 1), minimum and maximum over maps, and how many say present.
+    """Write mean, standard deviation (n − 1), minimum and maximum over maps, and the number of maps with presence.
 
     Cells have a value where every map has one. `presence` may be empty; agreement is then not written.
     """
@@ -61,14 +61,14 @@ def write_agreement(
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         shown = values[:n].astype(np.float64)
-        known = ~np.isnan(shown).any(axis=0)
-        spread = shown.std(axis=0, ddof=1) if n > 1 else np.zeros(known.shape)
+        valid = ~np.isnan(shown).any(axis=0)
+        spread = shown.std(axis=0, ddof=1) if n > 1 else np.zeros(valid.shape)
         made = (shown.mean(axis=0), spread, shown.min(axis=0), shown.max(axis=0))
-        out = [np.where(known, band, NODATA).astype(np.float32) for band in made]
+        out = [np.where(valid, band, NODATA).astype(np.float32) for band in made]
         if presence:
             count = values[n:].sum(axis=0)
-            whole = known & ~np.isnan(count)
-            agreed = np.where(whole, count, nothing).astype(kind)
+            counted = valid & ~np.isnan(count)
+            agreed = np.where(counted, count, nothing).astype(kind)
             out.append(agreed)
             rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
             counts = np.zeros((len(rows), n + 1))
@@ -95,32 +95,32 @@ def write_agreement(
 
 @dataclass(frozen=True)
 class Design:
-    """Which level of every source each of some maps has."""
+    """The level of each map for every source of variance."""
 
     levels: Mapping[str, tuple[int, ...]]
 
     @classmethod
     def of(cls, cases: Sequence[Mapping[str, str]]) -> "Design":
-        """Return the design of cases by their fields; fields of one value only are no source."""
+        """Return the design of cases from their fields; fields with one value are not sources."""
         names = dict.fromkeys(name for fields in cases for name in fields)
         levels = {}
         for name in names:
             values = [fields.get(name, "") for fields in cases]
-            known = sorted(set(values))
-            if len(known) > 1:
-                levels[name] = tuple(known.index(value) for value in values)
+            distinct = sorted(set(values))
+            if len(distinct) > 1:
+                levels[name] = tuple(distinct.index(value) for value in values)
         return cls(levels)
 
     @property
     def balanced(self) -> bool:
-        """Whether every combination of levels is there as often as any other."""
+        """Whether all combinations of levels occur equally often."""
         rows = list(zip(*self.levels.values()))
-        whole = int(np.prod([max(level) + 1 for level in self.levels.values()])) if self.levels else 0
-        return len(set(rows)) == whole and len({rows.count(row) for row in set(rows)}) == 1
+        combinations = int(np.prod([max(level) + 1 for level in self.levels.values()])) if self.levels else 0
+        return len(set(rows)) == combinations and len({rows.count(row) for row in set(rows)}) == 1
 
     def decompose(self, values: Array) -> Array:
-        """Return the variance (of n) of values `(n, …)`, that between the means of the levels of each source, and what
-        is left: interactions."""
+        """Return the variance (n) of values `(n, …)`, the variance between the level means of each source, and the rest
+        (interactions)."""
         mean = values.mean(axis=0)
         total = ((values - mean) ** 2).mean(axis=0)
         parts = []
@@ -144,20 +144,20 @@ def write_variance(
     threads: int = 2,
     progress: Progress | None = None,
 ) -> Numbers:
-    """Write the variance of maps that each source accounts for, and the rest; return means over the area and shares."""
+    """Write the variance of maps by source, and the rest; return means over the area and shares."""
     stack, doing = map_stack(grid, maps), "variance of scenarios"
     areas, names = grid.located, [*design.levels, REST]
     parts: dict[tuple[int, int], Array] = {}
 
     def bands(window: Window, values: NDArray[np.floating]) -> list[AnyArray]:
         shown = values.astype(np.float64)
-        known = ~np.isnan(shown).any(axis=0)
-        found = design.decompose(shown)
+        valid = ~np.isnan(shown).any(axis=0)
+        components = design.decompose(shown)
         rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
-        area = areas.cell_km2(rows)[:, None] * known
-        sums = np.array([area.sum(), *((np.where(known, part, 0.0) * area).sum() for part in found)])
+        area = areas.cell_km2(rows)[:, None] * valid
+        sums = np.array([area.sum(), *((np.where(valid, part, 0.0) * area).sum() for part in components)])
         parts[int(window.row_off), int(window.col_off)] = sums
-        return [np.where(known, part, NODATA).astype(np.float32) for part in found[1:]]
+        return [np.where(valid, part, NODATA).astype(np.float32) for part in components[1:]]
 
     rasters = [Raster(places[name], bands=(f"variance by {name}",)) for name in names]
     common = {**tags, "software": f"sdm {__version__}", **_shared_tags(maps, OF_MAPS), "what": "variance"}

@@ -1,5 +1,4 @@
-"""Change against a reference: codes of cells, their areas, where the middle of the suitable area lies, and which cells
-that become suitable are within reach of where the species was before."""
+"""Change against a reference: codes of cells, their areas, centroids, and dispersal to newly suitable cells."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,8 +29,8 @@ _POINTS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "
 
 
 def change_codes(before: AnyArray, now: NDArray[np.uint8], dispersal: bool = True) -> NDArray[np.uint8]:
-    """Return the change of every cell that was present (1), absent (0) or unknown (255) before and is now; without
-    dispersal, what was absent and becomes suitable is out of reach."""
+    """Return the change of every cell between presence (1), absence (0) or unknown (255) before and now. Without
+    dispersal, newly suitable cells are out of reach."""
     gained = GAIN if dispersal else OUT_OF_REACH
     after = np.where(now == 1, np.uint8(STABLE_PRESENT), np.uint8(LOSS))
     without = np.where(now == 1, np.uint8(gained), np.uint8(STABLE_ABSENT))
@@ -46,13 +45,13 @@ def change_raster(path: Path) -> Raster:
 
 
 def change_tags(reached: bool = True) -> dict[str, str]:
-    """Return the tags of a raster of change: what its values are."""
+    """Return the tags of a raster of change, with the meaning of its values."""
     shown = range(len(CODES)) if not reached else range(len(CODES) - 1)
     return {"what": "change", **{f"class_{code}": TITLES[code] for code in shown}}
 
 
 class Ground:
-    """Cells of a grid on the ground: their areas, and where they lie on the globe, or in the plane of a projection."""
+    """Areas and coordinates of the cells of a grid, on the globe or in the plane of a projection."""
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid.located
@@ -61,8 +60,8 @@ class Ground:
         self.x = np.vstack([np.cos(np.deg2rad(x)), np.sin(np.deg2rad(x))] if self.round else [x, np.zeros_like(x)])
 
     def tally(self, window: Window, codes: NDArray[np.uint8], present: tuple[int, ...]) -> Array:
-        """Return numbers of a window that can be added up: for every code its cells and km², and three sums that give
-        the middle of the cells with a code that is `present`."""
+        """Return sums over a window: cells and km² for every code, and three sums for the centroid of the codes in
+        `present`."""
         rows = np.arange(int(window.row_off), int(window.row_off) + int(window.height))
         cols = slice(int(window.col_off), int(window.col_off) + int(window.width))
         _, y = self.grid.xy(rows, 0)
@@ -78,8 +77,8 @@ class Ground:
         return np.concatenate([counts.sum(axis=0), area @ counts, middle, [area @ sums[:, 2]]])
 
     def centroid(self, total: Array) -> dict[str, float] | None:
-        """Return the middle of the present cells of a tally, in the grid's coordinates and in degrees; None if there
-        is no such cell."""
+        """Return the centroid of the present cells of a tally, in coordinates of the grid and in degrees; None without
+        such cells."""
         a, b, c, weight = total[-4:].tolist()
         if not weight:
             return None
@@ -96,8 +95,8 @@ class Ground:
 
 
 def change_numbers(total: Array) -> Numbers:
-    """Return the change of the suitable area from a tally: cells and km² of every code, and percentages of what was
-    suitable before, None where that is nothing."""
+    """Return the change of the suitable area from a tally: cells and km² of every code, and percentages of the area
+    suitable before (None if it is zero)."""
     cells, km2 = total[: len(CODES)].tolist(), total[len(CODES) : 2 * len(CODES)].tolist()
     parts: Numbers = {name: {"cells": int(count), "km2": area} for name, count, area in zip(CODES, cells, km2)}
     before, gain, loss = km2[STABLE_PRESENT] + km2[LOSS], km2[GAIN], km2[LOSS]
@@ -106,7 +105,7 @@ def change_numbers(total: Array) -> Numbers:
 
 
 def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -> Numbers | None:
-    """Return how far and where to a centroid moved, along the shortest line on the ellipsoid; None if not known."""
+    """Return distance and direction between two centroids along the geodesic; None if one is unknown."""
     if before is None or now is None or "lon" not in before or "lon" not in now:
         return None
     from pyproj import Geod
@@ -117,18 +116,18 @@ def shift(before: Mapping[str, float] | None, now: Mapping[str, float] | None) -
     return {"km": metres / 1000, "bearing": bearing if metres else None, "direction": word}
 
 
-CELLS = 8 << 20  # that are held at once
+CELLS = 8 << 20  # in memory at once
 _OF_FILE = ("AREA_OR_POINT", "OVR_RESAMPLING_ALG")  # tags that GDAL writes itself
 
 
 def limit_change(
     change: Path, occupied: Path, codes: tuple[int, ...], km: float, grid: Grid, threads: int = 2
 ) -> Array:
-    """Write a raster of change again, with what lies further than `km` from the cells that were occupied out of reach.
+    """Write a raster of change again, where newly suitable cells beyond `km` from occupied cells are out of reach.
 
-    `occupied` is a raster on the same grid; cells with one of the `codes` are occupied in it. A cell is within reach of
-    another if their centres are at most `km` apart. What was suitable before, and now is but cannot be reached, is
-    lost. Returns the tally of `Ground.tally` of the new codes.
+    `occupied` is a raster on the same grid, in which cells with one of the `codes` are occupied. Cells are within reach
+    if their centres are at most `km` apart. Cells that remain suitable and are out of reach are lost. Returns the tally
+    of `Ground.tally` of the new codes.
     """
     ground = Ground(grid)
     reach = Reach(ground.grid, km)
@@ -136,7 +135,7 @@ def limit_change(
     step = max(1, min(height, CELLS // width - 2 * reach.rows))
     total: Any = 0.0
     moments = Moments(UNKNOWN)
-    near, first, last = np.zeros((0, width), dtype=np.float32), 0, 0  # of these rows; each is read once
+    near, first, last = np.zeros((0, width), dtype=np.float32), 0, 0  # rows `first` to `last`; each row is read once
     with (
         writing_cogs(grid, [change_raster(change)], threads) as (file,),
         open_local(change) as old,
@@ -145,8 +144,8 @@ def limit_change(
         for top in range(0, height, step):
             low, high = max(0, top - reach.rows), min(height, top + step + reach.rows)
             if high > last:
-                there = np.isin(past.read(1, window=Window(0, last, width, high - last)), codes)
-                near = np.concatenate([near[low - first :], reach.nearest(there)])
+                is_occupied = np.isin(past.read(1, window=Window(0, last, width, high - last)), codes)
+                near = np.concatenate([near[low - first :], reach.nearest(is_occupied)])
                 first, last = low, high
             window = Window(0, top, width, min(step, height - top))
             now = old.read(1, window=window)
@@ -154,14 +153,14 @@ def limit_change(
             file.write(limited, 1, window=window)
             moments.add(limited)
             total = total + ground.tally(window, limited.ravel(), PRESENT)
-        kept = {key: value for key, value in old.tags().items() if key not in _OF_FILE}
-        about = {**kept, "class_4": TITLES[OUT_OF_REACH], "dispersal_km": f"{km:g}"}
+        tags = {key: value for key, value in old.tags().items() if key not in _OF_FILE}
+        about = {**tags, "class_4": TITLES[OUT_OF_REACH], "dispersal_km": f"{km:g}"}
         describe_raster(file, [moments.summary(change, empty=True)], about)
     return np.asarray(total)
 
 
 class Reach:
-    """How far a distance over the ground goes on a grid: in rows, and for each row and its neighbours in columns.
+    """A distance over the ground in rows and columns of a grid.
 
     In degrees distances are those of great circles on the sphere of the Earth's mean radius.
     """
@@ -171,20 +170,20 @@ class Reach:
             raise CrsError(f"dispersal needs a coordinate reference system of the layers: {ASSIGN_CRS}")
         self.grid, self.km = grid, km
         self.round = grid.crs is not None and grid.crs.is_geographic
-        self.turn = 360.0 / abs(grid.transform.a) if self.round else np.inf  # columns once round the globe
+        self.turn = 360.0 / abs(grid.transform.a) if self.round else np.inf  # columns around the globe
         self.unit = 1.0 if self.round or grid.crs is None else float(grid.crs.linear_units_factor[1]) / 1000
         self.cell = np.deg2rad(abs(grid.transform.e)) * EARTH_KM if self.round else abs(grid.transform.e) * self.unit
         self.rows = min(int(km / self.cell * (1 + 1e-12)), grid.height)
 
     def columns(self, row: int) -> Array:
-        """Return, for the rows from `row - rows` to `row + rows`, how many columns further cells are still in reach of
-        a cell of `row`, not rounded; -1 where none is."""
+        """Return the number of columns within reach of a cell of `row` in the rows from `row - rows` to `row + rows`,
+        not rounded; -1 for rows out of reach."""
         near = row + np.arange(-self.rows, self.rows + 1)
         wide_cell = abs(self.grid.transform.a)
         if self.round:
-            _, here = self.grid.xy(row, 0)
-            _, there = self.grid.xy(near, np.zeros(len(near)))
-            a, b = np.deg2rad(float(here)), np.deg2rad(np.clip(there, -90.0, 90.0))
+            _, latitude = self.grid.xy(row, 0)
+            _, latitudes = self.grid.xy(near, np.zeros(len(near)))
+            a, b = np.deg2rad(float(latitude)), np.deg2rad(np.clip(latitudes, -90.0, 90.0))
             angle = self.km / EARTH_KM
             with np.errstate(divide="ignore", invalid="ignore"):
                 cosine = (np.cos(angle) - np.sin(a) * np.sin(b)) / (np.cos(a) * np.cos(b))
@@ -197,25 +196,25 @@ class Reach:
             cells = np.sqrt(np.maximum(self.km**2 - up**2, 0.0)) / (wide_cell * self.unit)
         return np.where(in_reach, cells * (1 + 1e-12), -1.0)
 
-    def nearest(self, there: NDArray[np.bool_]) -> NDArray[np.float32]:
-        """Return how many columns away the nearest occupied cell of the same row is, over the end of the row too where
-        `turn` columns go once round the globe, whether the grid has all of them or not."""
-        columns = np.arange(there.shape[1], dtype=np.float64)
-        before = np.maximum.accumulate(np.where(there, columns, -np.inf), axis=1)
-        after = np.minimum.accumulate(np.where(there, columns, np.inf)[:, ::-1], axis=1)[:, ::-1]
+    def nearest(self, occupied: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return the distance in columns to the nearest occupied cell of the same row. On the globe, rows are circular
+        with `turn` columns."""
+        columns = np.arange(occupied.shape[1], dtype=np.float64)
+        before = np.maximum.accumulate(np.where(occupied, columns, -np.inf), axis=1)
+        after = np.minimum.accumulate(np.where(occupied, columns, np.inf)[:, ::-1], axis=1)[:, ::-1]
         first, last = after[:, :1], before[:, -1:]
         round_left, round_right = first + self.turn - columns, columns + self.turn - last
         nearest: Array = np.minimum.reduce([columns - before, after - columns, round_left, round_right])
         return nearest.astype(np.float32)
 
     def limit(self, codes: NDArray[np.uint8], near: NDArray[np.float32], top: int, low: int) -> NDArray[np.uint8]:
-        """Return the codes of some rows (the first is `top`), limited by what is `nearest` in rows from `low` on."""
+        """Return the codes of rows from `top`, limited by the distances to occupied cells in rows from `low`."""
         out = codes.copy()
         for k, row in enumerate(out):
             suitable = np.flatnonzero((row == GAIN) | (row == STABLE_PRESENT))
             first = top + k - self.rows - low
             inside = slice(max(first, 0), max(first + 2 * self.rows + 1, 0))
             reach = self.columns(top + k)[max(-first, 0) :][: len(near[inside])]
-            gone = suitable[~(near[inside, suitable] <= reach[:, None]).any(axis=0)]
-            row[gone] = np.where(row[gone] == GAIN, OUT_OF_REACH, LOSS)
+            unreachable = suitable[~(near[inside, suitable] <= reach[:, None]).any(axis=0)]
+            row[unreachable] = np.where(row[unreachable] == GAIN, OUT_OF_REACH, LOSS)
         return out

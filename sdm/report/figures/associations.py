@@ -120,9 +120,9 @@ def _table_figure(
 
 def _leading(effect: Array) -> tuple[Array, Array]:
     """Return the leading singular vectors of a matrix with a fixed sign."""
-    left, _, right = np.linalg.svd(effect, full_matrices=False)
+    vectors, _, right = np.linalg.svd(effect, full_matrices=False)
     sign = 1.0 if right[0, int(np.argmax(np.abs(right[0])))] > 0 else -1.0
-    return sign * left[:, 0], sign * right[0]
+    return sign * vectors[:, 0], sign * right[0]
 
 
 def likeness_order(weights: Array) -> list[int]:

@@ -145,7 +145,7 @@ def _environment() -> Environment:
     environment = Environment(loader=FunctionLoader(_source), autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": True, "allow_nan": False, "separators": (",", ":")}
     environment.globals["words"] = words
-    for filter_ in (words.percent, words.small_share, words.figure, words.whole, words.file_name, words.measure_name):
+    for filter_ in (words.percent, words.small_share, words.figure, words.integer, words.file_name, words.measure_name):
         environment.filters[filter_.__name__] = _of_what_is_there(filter_)
     return environment
 

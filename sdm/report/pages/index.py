@@ -250,10 +250,10 @@ def _entry(results: Results) -> Numbers:
         "suitable_outside": _percent(_largest(parts)),
     }
     shown = _shown(stored)
-    said, picture = "", None
+    text, picture = "", None
     if shown is not None:
         case, path, kind = shown
-        said = f"{'Change' if kind == 'change' else 'Suitability'} of {results.title}: {case.title}"
+        text = f"{'Change' if kind == 'change' else 'Suitability'} of {results.title}: {case.title}"
         picture = thumbnail(path, TOP.get(stored.scale))
     return {
         "name": results.title,
@@ -261,7 +261,7 @@ def _entry(results: Results) -> Numbers:
         "scenarios": len(cases),
         "figures": figures,
         "picture": picture,
-        "said": said,
+        "said": text,
         "in": shown[0].title if shown else "",
         "warnings": len(results.numbers.get("warnings") or []),
     }

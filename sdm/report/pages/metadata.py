@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sdm.report.pages import words
 from sdm.report.pages.maps.live_map import main_picture
-from sdm.report.pages.words import figure, partition, sampling, variables, whole
+from sdm.report.pages.words import figure, integer, partition, sampling, variables
 from sdm.report.pictures import Picture
 from sdm.report.results import SCALES, Results, number
 from sdm.report.tables import table_text
@@ -90,11 +90,11 @@ def _overview(results: Results, picture: Picture | None) -> list[tuple[str, str]
 def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
     n, option, foreign = results.numbers, results.option, bool(results.numbers.get("software"))
     species, layers = results.presence_only, option("layers.files") or []
-    records = f"{whole(n.get('training_presences'))} training records"
-    source = records if species else f"{whole(n.get('training_sites') or n.get('sites'))} sites"
+    records = f"{integer(n.get('training_presences'))} training records"
+    source = records if species else f"{integer(n.get('training_sites') or n.get('sites'))} sites"
     if option("occurrences.file"):
         source += f" from {words.file_name(option('occurrences.file'))}"
-    dropped = [f"{whole(count)} {text.removeprefix('… ')}" for text, count in words.ledger(results)[1:-1]]
+    dropped = [f"{integer(count)} {text.removeprefix('… ')}" for text, count in words.ledger(results)[1:-1]]
     predictors = "" if foreign else "Values from a table of samples."
     if layers:
         predictors = f"Layers: {', '.join(map(words.file_name, layers))}"
@@ -113,7 +113,7 @@ def _data(results: Results, picture: Picture | None) -> list[tuple[str, str]]:
 
 def _sampling(results: Results) -> list[tuple[str, str]]:
     n, bias, treated = results.numbers, words.sampling(results), words.treated(results)
-    points = f"{whole(n.get('background_points'))} points{f', {bias[0][1]}' if bias else ''}"
+    points = f"{integer(n.get('background_points'))} points{f', {bias[0][1]}' if bias else ''}"
     parts = [] if treated or n.get("software") else ["not corrected with sampling effort or a target group"]
     parts += [f"{name.lower()}: {text}" for name, text in (bias if treated else bias[1:])]
     return [
@@ -127,8 +127,8 @@ def _model(results: Results) -> list[tuple[str, str]]:
     estimates = "See the model file."
     if (weighted := number(n.get("features_with_weight"))) is not None:
         features = number(n.get("features"))
-        total = "" if features is None else f" of {whole(features)}"
-        estimates = f"{whole(weighted)}{total} features with non-zero weight: see the model file and response curves."
+        total = "" if features is None else f" of {integer(features)}"
+        estimates = f"{integer(weighted)}{total} features with non-zero weight: see the model file and response curves."
     chosen = "None was selected." if threshold is None else f"{threshold}: see Thresholds."
     return [
         ("Pre-selection of variables, collinearity", ""),

@@ -48,13 +48,13 @@ def scenario_table(results: Results) -> Context | None:
 def _measures(case: StoredCase) -> dict[str, tuple[float | None, str]]:
     """Return the numbers of a case by title: each as a number for sorting, and as text."""
     changed = {"Gain (km²)": "gain", "Loss (km²)": "loss", REACH: "out_of_reach"}
-    areas = {title: (area := case.changed(key), words.whole(area)) for title, key in changed.items()}
+    areas = {title: (area := case.changed(key), words.integer(area)) for title, key in changed.items()}
     net, shift, direction = case.net_percent, number(case.tree("shift").get("km")), case.tree("shift").get("direction")
     away = "–" if shift is None else f"{shift:,.1f} km {direction or ''}"
     outside, suitable = case.outside, number(case.tree("suitable_outside").get("share"))
     mean = number(case.tree("suitability").get("mean"))
     return {
-        "Suitable (km²)": (case.km2, words.whole(case.km2)),
+        "Suitable (km²)": (case.km2, words.integer(case.km2)),
         "Change": (net, signed(net)),
         **areas,
         "Shift of the centroid": (shift, away),
@@ -180,11 +180,11 @@ def fitted_section(results: Results) -> Context | None:
     listed = [read_projection(path) for path in find_projections(folder)]
     if not listed:
         return None
-    links = [{"name": one.title, "page": f"{SCENARIOS}/{quote(one.page.name)}", **_said(one)} for one in listed]
+    links = [{"name": one.title, "page": f"{SCENARIOS}/{quote(one.page.name)}", **_extremes(one)} for one in listed]
     return {"links": links}
 
 
-def _said(results: Results) -> Numbers:
+def _extremes(results: Results) -> Numbers:
     cases = stored_projection(results).scenarios
     return {"mean": mean_change(cases), "outside": most_outside(cases)}
 

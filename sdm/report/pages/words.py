@@ -62,7 +62,7 @@ def small_share(value: object) -> str:
     return "< 0.1 %" if finite is not None and 0.0 < finite < 0.0005 else percent(value)
 
 
-def whole(value: object) -> str:
+def integer(value: object) -> str:
     """Return an integer with separators; a dash for a missing one."""
     finite = number(value)
     return "–" if finite is None else f"{round(finite):,}"
@@ -139,11 +139,11 @@ def partition(results: Results) -> str:
     parts, measures = [], results.tree("measures")
     if held_out := n.get("test_presences") or (measures.get("test") or {}).get("sites"):
         if option("test.file"):
-            parts.append(f"{whole(held_out)} test {sites} from {file_name(option('test.file'))}")
+            parts.append(f"{integer(held_out)} test {sites} from {file_name(option('test.file'))}")
         else:
             percent = number(option("test.percent"))
             how = f" at random ({figure(percent)} %)" if percent else ""
-            parts.append(f"{whole(held_out)} {sites} held out{how}")
+            parts.append(f"{integer(held_out)} {sites} held out{how}")
     folds = results.tree("cross_validation") or results.tree("test")
     if rows := folds.get("rows") or folds.get("folds"):
         background = _background(folds, ", evaluated on the ")
@@ -185,7 +185,7 @@ def _chosen_in(results: Results) -> str:
     tuning = results.tree("tuning")
     if not tuning.get("folds"):
         return "on the training records, without folds"
-    return f"in {whole(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
+    return f"in {integer(tuning['folds'])} folds ({tuning.get('method')}{_background(tuning, ', ')})"
 
 
 def _background(folds: Numbers, words: str) -> str:
@@ -198,7 +198,7 @@ def selection(results: Results) -> str:
     tuning, option = results.tree("tuning"), results.option
     if tuning.get("chosen"):
         criteria = ", ".join(map(measure_name, plain_value(tuning.get("by")).split(", ")))
-        selected = f"{tuning['chosen']}, selected from {whole(tuning.get('settings'))} settings {_chosen_in(results)}"
+        selected = f"{tuning['chosen']}, selected from {integer(tuning.get('settings'))} settings {_chosen_in(results)}"
         return f"{selected}. Criterion: {criteria} (rule: {tuning.get('rule')})."
     if results.numbers.get("multiplier_search"):
         multiplier = figure(results.numbers.get("multiplier"))

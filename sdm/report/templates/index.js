@@ -1,4 +1,4 @@
-// The table of many species: sorted, filtered and cut into pages here; only the rows of one page are in the document.
+// The table of many species, with sorting, filters and pages; the document contains the rows of one page.
 (function () {
   const byId = (id) => document.getElementById(id), source = byId("rows");
   if (!source) return;
@@ -6,7 +6,7 @@
   const body = byId("species").tBodies[0], heads = Array.from(byId("species").tHead.rows[0].cells);
   const find = byId("find"), status = byId("status"), reason = byId("reason"), size = byId("size");
   const limits = Array.from(document.querySelectorAll("#numbers input"));
-  // What a column is sorted and filtered by: small letters without accents, or numbers, NaN where there is none.
+  // The keys of a column for sorting and filters: lower case without accents, or numbers, NaN if missing.
   const plain = (text) => text.normalize("NFD").replace(/\p{M}+/gu, "").toLowerCase();
   const names = data.species.map(plain);
   const keys = columns.map((column, c) => column.kind === "text"
@@ -27,7 +27,7 @@
     return minus(text);
   }
 
-  // The columns of the document: a map, the name, the figures, the status.
+  // The columns of the document: map, name, figures, status.
   const sortKeys = [null, names, ...keys, states];
   const numeric = (column) => column > 1 && column < heads.length - 1 && columns[column - 2].kind !== "text";
 
@@ -35,7 +35,7 @@
     const by = state.column < 0 ? null : sortKeys[state.column], turn = state.falling ? -1 : 1;
     order = Uint32Array.from({ length: count }, (_, k) => k);
     if (by && numeric(state.column)) {
-      // What has no number comes last, whichever way; equal ones stay in the order of the summary.
+      // Missing numbers are last in both orders; ties keep the order of the summary.
       order.sort((a, b) => {
         const x = by[a], y = by[b];
         return x === y ? a - b : x !== x ? (y !== y ? a - b : 1) : y !== y ? -1 : x < y ? -turn : turn;
@@ -49,15 +49,15 @@
   }
 
   function filter() {
-    const word = plain(find.value.trim()), wanted = status.value, why = reason && reason.value !== "" ? Number(reason.value) : -1;
+    const word = plain(find.value.trim()), onlyStatus = status.value, why = reason && reason.value !== "" ? Number(reason.value) : -1;
     const ends = limits.filter((input) => input.value !== "" && Number.isFinite(input.valueAsNumber)).map((input) => ({
       key: keys[columns.findIndex((column) => column.key === input.dataset.column)], low: input.dataset.end === "low", value: input.valueAsNumber,
     }));
-    if (!word && !wanted && why < 0 && !ends.length) {
+    if (!word && !onlyStatus && why < 0 && !ends.length) {
       shown = order;
       return;
     }
-    shown = order.filter((k) => (!word || names[k].includes(word)) && (!wanted || states[k] === wanted) && (why < 0 || data.reason[k] === why)
+    shown = order.filter((k) => (!word || names[k].includes(word)) && (!onlyStatus || states[k] === onlyStatus) && (why < 0 || data.reason[k] === why)
       && ends.every((end) => (end.low ? end.key[k] >= end.value : end.key[k] <= end.value)));
   }
 
@@ -68,7 +68,7 @@
     return known === 0 ? null : address(known === 1 ? own + "/" + own.slice(own.lastIndexOf("/") + 1) + ending : known);
   }
 
-  // Rows are made once and filled again: only what differs changes in the document.
+  // Rows are created once and updated.
   const lines = [];
   function line() {
     const row = document.createElement("tr"), cells = heads.map((head, c) => {
@@ -92,12 +92,12 @@
     if (preview === null) {
       put(map, "no map");
     } else {
-      const image = document.createElement("img");  // a new one, so that the map of another species is never seen here
+      const image = document.createElement("img");  // a new element, so that the map of another species is never visible
       image.loading = "lazy";
       image.decoding = "async";
       image.alt = "Map of " + data.species[k];
       image.src = preview;
-      const link = document.createElement("a");  // for a mouse; the name beside it is the link for a keyboard
+      const link = document.createElement("a");  // for the mouse; the name next to it is the link for the keyboard
       link.tabIndex = -1;
       if (page !== null) link.href = page;
       link.append(image);
@@ -152,7 +152,7 @@
     saving = setTimeout(remember, 250);
   }
 
-  // The address keeps what is shown: whoever comes back from the page of a species finds the same rows.
+  // The address stores the state, so that the user returns from the page of a species to the same rows.
   function remember() {
     const words = new URLSearchParams();
     const put = (key, value, usual) => { if (String(value) !== String(usual)) words.set(key, value); };
@@ -215,7 +215,7 @@
     heads.forEach((head, column) => {
       const button = head.querySelector("button");
       if (button) button.addEventListener("click", () => {
-        // Names rise first, figures fall first; a second click turns it round.
+        // The first click sorts names in ascending and numbers in descending order; the second reverses it.
         state.falling = state.column === column ? !state.falling : numeric(column);
         state.column = column;
         sort();

@@ -1,13 +1,13 @@
-// The map of a page: layers over each other, zoom and pan, records, the threshold, and what lies under the pointer.
+// The map of a page: layers, zoom and pan, records, the threshold, and the values at the pointer.
 (function () {
   const byId = (id) => document.getElementById(id), source = byId("live-data");
-  if (!source || typeof DecompressionStream === "undefined") return;  // the picture stays
+  if (!source || typeof DecompressionStream === "undefined") return;  // keep the picture
   const map = JSON.parse(source.textContent), canvas = byId("values"), plate = byId("plate"), slider = byId("threshold");
   const state = { layer: 0, under: -1, opacity: 1, above: false, threshold: map.top / 2, named: null, cursor: null, view: mapView.whole(), byFold: false };
   const { coded, base } = mapLayers;
   Object.assign(map, { bounds: map.layers[0].bounds });
 
-  // Layers of scenarios are those of the panel further down the page: they are stored once.
+  // Layers of scenarios are stored once, in the panel of scenarios.
   const panel = byId("panel-data") ? JSON.parse(byId("panel-data").textContent) : null;
   const layers = map.layers.map((layer) => ({ low: 0, high: layer.top, levels: map.levels, nothing: map.nothing, ...layer }));
   for (const entry of panel ? panel.entries : []) {
@@ -73,7 +73,7 @@
     mapView.cross(pen, state, size);
   }
 
-  // What the colours of a layer mean: a strip from low to high, or one entry per class that is on the map.
+  // The legend of a layer: a ramp from low to high, or one entry per class on the map.
   function explain(layer) {
     byId("scale").hidden = coded(layer);
     byId("legend").hidden = !coded(layer);
@@ -90,7 +90,7 @@
     if (state.named !== null) {
       ({ area, train, test } = map.thresholds[state.named]);
     } else {
-      let best = null;  // the nearest row of the stored table: the slider's steps are all in it
+      let best = null;  // the nearest row of the stored table, which contains all steps of the slider
       for (const row of map.sweep) if (best === null || Math.abs(row[0] - state.threshold) < Math.abs(best[0] - state.threshold)) best = row;
       if (best) [, area, train, test] = best;
     }
@@ -99,7 +99,7 @@
     slider.setAttribute("aria-valuetext", "threshold " + digits(state.threshold) + ", " + (byId("area") ? byId("area").previousElementSibling.textContent.toLowerCase() : "area") + " " + percent(area) + ", training omission " + percent(train));
   }
 
-  function said(layer, x, y) {
+  function valueText(layer, x, y) {
     const code = mapLayers.value(layer, x, y), outside = mapLayers.outside(layer, x, y) ? " (outside the training range)" : "";
     if (code === map.nothing) return "no data";
     if (coded(layer)) return (layer.classes[code] ? layer.classes[code][0] : String(code)) + outside;
@@ -118,16 +118,16 @@
   function read(place, at) {
     const x = map.bounds[0] + place[0] * (map.bounds[2] - map.bounds[0]), y = map.bounds[3] - place[1] * (map.bounds[3] - map.bounds[1]);
     const where = map.geographic ? x.toFixed(3) + "°, " + y.toFixed(3) + "°" : Math.round(x) + ", " + Math.round(y);
-    const below = state.under >= 0 && base(layers[state.under]).values ? " – " + layers[state.under].name + ": " + said(layers[state.under], x, y) : "";
-    byId("hover").textContent = where + ": " + said(layers[state.layer], x, y) + below + nearby(at);
+    const below = state.under >= 0 && base(layers[state.under]).values ? " – " + layers[state.under].name + ": " + valueText(layers[state.under], x, y) : "";
+    byId("hover").textContent = where + ": " + valueText(layers[state.layer], x, y) + below + nearby(at);
   }
 
-  let wanted = null;
+  let latest = null;
   async function show(k) {
     const layer = layers[k], mine = {};
-    wanted = mine;
+    latest = mine;
     await mapLayers.ready(layer);
-    if (wanted !== mine) return;  // another layer was asked for meanwhile
+    if (latest !== mine) return;  // another layer was selected meanwhile
     state.layer = k;
     explain(layer);
     draw();
@@ -176,7 +176,7 @@
     if (typeof ResizeObserver !== "undefined") new ResizeObserver(() => draw()).observe(plate);
   }
 
-  // The map as it is seen, for a file: the rasters as one picture, everything else as lines, and what the colours mean.
+  // The visible map as a file: the rasters as one picture, marks as lines, and the legend.
   function legend(pen, layer, top, wide) {
     const shown = byId("live").dataset, species = layer.species || ("species" in shown ? shown.title : "");
     return mapLayers.legend(pen, layer, new Set(base(layer).values), shown.title + " – " + layer.name, species, top, wide);
@@ -206,7 +206,7 @@
   }
   function table() {
     const rows = [["x", "y", "use", "reason", "value"]];
-    for (const group of map.records) for (const [x, y, why] of group.places) rows.push([x, y, group.name, why === undefined ? "" : map.reasons[why], said(layers[state.layer], x, y).split(",")[0]]);
+    for (const group of map.records) for (const [x, y, why] of group.places) rows.push([x, y, group.name, why === undefined ? "" : map.reasons[why], valueText(layers[state.layer], x, y).split(",")[0]]);
     tools.saveTable(rows, byId("live").dataset.file + "_records.csv");
   }
 
@@ -216,7 +216,7 @@
     plate.style.maxWidth = "calc(min(46rem, 78vh) * " + Math.max(layers[0].aspect, 0.2) + ")";
     try {
       await show(0);
-    } catch (error) {  // a browser that cannot unpack it: the picture stays
+    } catch (error) {  // the browser cannot decompress it: keep the picture
       byId("live").hidden = true;
       return;
     }

@@ -1,4 +1,4 @@
-// The rasters of a map: parts that are unpacked when they are seen, painted once, and drawn where a view shows them; and what moves the view.
+// The rasters of a map: tiles are decompressed when visible, painted once, and drawn by view; and the controls of the view.
 const mapLayers = {
   shades: new Map(),
   coded(layer) { return Object.keys(layer.classes).length > 0; },
@@ -8,7 +8,7 @@ const mapLayers = {
     if (!mapLayers.shades.has(key)) mapLayers.shades.set(key, rasters.shades(layer.palette, layer.levels));
     return mapLayers.shades.get(key);
   },
-  // A map of a scenario as a layer; null where the scenario has no such map.
+  // A map of a scenario as a layer; null without this map.
   ofPanel(panel, entry, kind) {
     if (!(kind in entry.layers)) return null;
     const look = panel.kinds[kind], hatched = entry.hatched && entry.hatched in entry.layers;
@@ -16,7 +16,7 @@ const mapLayers = {
     return { ...panel.grids[entry.grid], ...look, label: look.name, values: entry.layers[kind], fine: (entry.fine || {})[kind], nothing: panel.nothing, threshold: false, novel };
   },
 
-  // Parts of a raster: the whole of it, reduced; and tiles of a finer level, which are unpacked when they are seen.
+  // Parts of a raster: the reduced raster, and tiles of a finer level, which are decompressed when visible.
   part(layer, key, text, width, height, bounds) {
     layer.parts = layer.parts || new Map();
     if (!layer.parts.has(key)) {
@@ -29,7 +29,7 @@ const mapLayers = {
   base(layer) { return mapLayers.part(layer, "base", layer.values, layer.width, layer.height, layer.bounds); },
   novel(layer) { return layer.novel ? mapLayers.part(layer, "novel", layer.novel.values, layer.width, layer.height, layer.bounds) : null; },
   ready(layer) { return Promise.all([mapLayers.base(layer).ready, layer.novel ? mapLayers.novel(layer).ready : null]); },
-  // The tiles that lie between two places of a map, given by their coordinates: upper left and lower right.
+  // The tiles between two points of a map in coordinates, upper left and lower right.
   tiles(layer, from, to) {
     const fine = layer.fine;
     if (!fine) return [];
@@ -46,7 +46,7 @@ const mapLayers = {
     return found;
   },
 
-  // A part as a picture of one pixel per cell; it is painted again when the level of presence (null: none) changes.
+  // A part as a picture with one pixel per cell; painted again when the threshold of presence (null: none) changes.
   painted(layer, one, level) {
     const look = level === null ? "all" : "above " + level;
     if (one.painted && one.look === look) return one.painted;
@@ -58,7 +58,7 @@ const mapLayers = {
     return Object.assign(one, { painted: out, look }).painted;
   },
 
-  // A frame is what a map shows: the bounds of the map, the view of it, and the size of the window in units and in pixels per unit.
+  // A frame contains the bounds of the map, the view, and the size of the window in units and in pixels per unit.
   place(frame, at) {
     const [left, bottom, right, top] = frame.bounds, [u, v] = mapView.toMap(frame.view, at);
     return [left + u * (right - left), top - v * (top - bottom)];
@@ -71,18 +71,18 @@ const mapLayers = {
     const [a, b] = [[bounds[0], bounds[3]], [bounds[2], bounds[1]]].map(([x, y]) => mapView.toWindow(frame.view, mapLayers.share(frame, x, y)));
     return [a[0] * size[0], a[1] * size[1], (b[0] - a[0]) * size[0], (b[1] - a[1]) * size[1]];
   },
-  // Draw a layer; what is not unpacked yet is drawn later by `again`. Return whether all cells of the finer level are there.
+  // Draw a layer; parts that are still compressed are drawn later by `again`. Return whether all cells of the finer level are drawn.
   draw(context, layer, frame, again, level = null) {
     const { bounds, view, size, ratio } = frame, share = (layer.bounds[2] - layer.bounds[0]) / (bounds[2] - bounds[0]);
     const enlarged = layer.fine && (size[0] * ratio * view.zoom * share) / layer.width > 1.2;
-    const wanted = enlarged ? mapLayers.tiles(layer, mapLayers.place(frame, [0, 0]), mapLayers.place(frame, [1, 1])) : [];
-    const waiting = wanted.filter((one) => !one.values), sharp = wanted.length > 0 && !waiting.length;
+    const parts = enlarged ? mapLayers.tiles(layer, mapLayers.place(frame, [0, 0]), mapLayers.place(frame, [1, 1])) : [];
+    const waiting = parts.filter((one) => !one.values), sharp = parts.length > 0 && !waiting.length;
     waiting.forEach((one) => one.ready.then(again));
     context.imageSmoothingEnabled = false;
-    for (const one of sharp ? wanted : [mapLayers.base(layer), ...wanted]) if (one.values) context.drawImage(mapLayers.painted(layer, one, level), ...mapLayers.box(one.bounds, frame, size));
+    for (const one of sharp ? parts : [mapLayers.base(layer), ...parts]) if (one.values) context.drawImage(mapLayers.painted(layer, one, level), ...mapLayers.box(one.bounds, frame, size));
     return sharp;
   },
-  // Stripes where the model extrapolates, dark beside light, so that they show on any colour.
+  // Stripes for extrapolation, dark next to light, visible on any colour.
   hatch(context, layer, frame) {
     const one = mapLayers.novel(layer), { size, ratio } = frame;
     if (!one || !one.values) return;
@@ -110,7 +110,7 @@ const mapLayers = {
     const column = Math.floor(((x - one.bounds[0]) / (one.bounds[2] - one.bounds[0])) * one.width), row = Math.floor(((one.bounds[3] - y) / (one.bounds[3] - one.bounds[1])) * one.height);
     return column < 0 || row < 0 || column >= one.width || row >= one.height ? undefined : one.values[row * one.width + column];
   },
-  // The value of a layer at a place: of the finest part that is there.
+  // The value of a layer at a point, from the finest available part.
   value(layer, x, y) {
     for (const one of [...mapLayers.tiles(layer, [x, y], [x, y]), mapLayers.base(layer)]) {
       const found = one.values ? mapLayers.cell(one, x, y) : undefined;
@@ -123,7 +123,7 @@ const mapLayers = {
     return code !== undefined && code >= layer.novel.range[0] && code < layer.novel.range[1];
   },
 
-  // What the colours of a layer mean, for a file, under a title; return how high it is.
+  // Draw the legend of a layer with a title into a file; return its height.
   end(value) { return (Number.isInteger(value) ? String(value) : value.toPrecision(2)).replace("-", "−"); },
   legend(pen, layer, there, title, species, top, wide) {
     pen.title(0, top + 14, title, species);
@@ -142,7 +142,7 @@ const mapLayers = {
     return 48;
   },
 };
-// Zoom and pan by pointer, wheel, keys and buttons. A map has a `state` with its view and its cursor, its `layer` that is shown, and `draw` and `read`.
+// Zoom and pan by pointer, wheel, keys and buttons. A map has a `state` with view and cursor, the visible `layer`, and `draw` and `read`.
 function mapControl(canvas, plate, buttons, map) {
   const MOST = 1 << 12, { state } = map;
   const largest = () => {
@@ -171,7 +171,7 @@ function mapControl(canvas, plate, buttons, map) {
     const layer = map.layer(), grid = layer.fine && state.view.zoom > 1.5 ? layer.fine : layer, far = event.shiftKey ? 10 : 1, [dx, dy] = steps[event.key];
     const [x, y] = state.cursor || [state.view.x, state.view.y], move = (part, by, n) => (Math.min(Math.max(Math.floor(part * n) + by * far, 0), n - 1) + 0.5) / n;
     state.cursor = [move(x, dx, grid.width), move(y, dy, grid.height)];
-    const at = mapView.toWindow(state.view, state.cursor);  // what leaves the window takes it along
+    const at = mapView.toWindow(state.view, state.cursor);  // move the view with a cursor that leaves the window
     if (Math.min(...at) < 0.05 || Math.max(...at) > 0.95) state.view = mapView.clamp({ ...state.view, x: state.cursor[0], y: state.cursor[1] }, largest());
     map.draw();
     map.read(state.cursor, mapView.toWindow(state.view, state.cursor));
@@ -199,7 +199,7 @@ function mapControl(canvas, plate, buttons, map) {
     pan((before[0] - now[0]) / all.length, (before[1] - now[1]) / all.length);
   });
   for (const kind of ["pointerup", "pointercancel", "pointerleave"]) canvas.addEventListener(kind, (event) => { held.delete(event.pointerId); spread = 0; });
-  // The wheel turns the page until the map was clicked on, so that nobody is caught in it.
+  // The wheel scrolls the page until the map is clicked.
   canvas.addEventListener("wheel", (event) => {
     if (document.activeElement !== canvas && !event.ctrlKey) return;
     event.preventDefault();

@@ -1,21 +1,21 @@
-// The view of a map: which part of it is seen, what is drawn over it, and two pens: one for a canvas, one for an SVG file.
-const PALE_LINE = [["#ffffff40", 2.5], ["#00000050", 1]];  // dark beside light, so that it shows on any colour
+// The view of a map: its visible part, the marks over it, and drawing to a canvas or an SVG file.
+const PALE_LINE = [["#ffffff40", 2.5], ["#00000050", 1]];  // dark next to light, visible on any colour
 const mapView = {
   nowhere: "#e8e8e8",  // cells without data
-  // A view is the middle of what is seen, as shares of the width and height of the map, and how many times it is enlarged.
+  // A view is the centre of the visible part, as shares of the width and height of the map, and the zoom factor.
   whole() { return { x: 0.5, y: 0.5, zoom: 1 }; },
   clamp(view, most) {
     const zoom = Math.min(Math.max(view.zoom, 1), most), half = 0.5 / zoom, inside = (v) => Math.min(Math.max(v, half), 1 - half);
     return { x: inside(view.x), y: inside(view.y), zoom };
   },
-  // Enlarge around a place of the window (shares of its size), which stays where it is.
+  // Zoom around a fixed point of the window (shares of its size).
   enlarge(view, factor, at, most) {
     const zoom = Math.min(Math.max(view.zoom * factor, 1), most), keep = 1 / view.zoom - 1 / zoom;
     return mapView.clamp({ x: view.x + (at[0] - 0.5) * keep, y: view.y + (at[1] - 0.5) * keep, zoom }, most);
   },
   toMap(view, at) { return [view.x + (at[0] - 0.5) / view.zoom, view.y + (at[1] - 0.5) / view.zoom]; },
   toWindow(view, place) { return [(place[0] - view.x) * view.zoom + 0.5, (place[1] - view.y) * view.zoom + 0.5]; },
-  // A round number not above a length: 1, 2 or 5 with zeros.
+  // The largest round number (1, 2 or 5 times a power of ten) up to a length.
   round(length) {
     const power = 10 ** Math.floor(Math.log10(length));
     return [5, 2, 1].find((factor) => factor * power <= length) * power;
@@ -24,7 +24,7 @@ const mapView = {
     const size = Math.abs(value), text = Number.isInteger(size) ? String(size) : String(Number(size.toFixed(4)));
     return text + "°" + (size === 0 ? "" : letters[value < 0 ? 0 : 1]);
   },
-  // Where the lines of the graticule lie between two ends, and what they are called.
+  // Positions and labels of the lines of the graticule between two ends.
   lines(low, high, most, name) {
     let step = mapView.round((high - low) / most) || 1;
     while ((high - low) / step > most) step = mapView.round(step * 2.5);
@@ -32,7 +32,7 @@ const mapView = {
     for (let k = Math.ceil(low / step); k * step <= high; k++) found.push([k * step, name(Number((k * step).toPrecision(12)))]);
     return found;
   },
-  // Lines of equal longitude and latitude, or of equal coordinates in km, with their names inside the frame.
+  // Lines of equal longitude and latitude, or of equal coordinates in km, with labels inside the frame.
   graticule(pen, map, view, size) {
     const [left, bottom, right, top] = map.bounds, [wide, high] = size;
     const ends = [mapView.toMap(view, [0, 0]), mapView.toMap(view, [1, 1])];
@@ -50,7 +50,7 @@ const mapView = {
       if (at > 34 && at < high - 34) pen.text(4, at - 3, name, "start");
     }
   },
-  // How long a bar of round length is, at the middle of what is seen; none where the unit of the map is not known.
+  // The length of the scale bar at the centre of the visible part; none if the unit of the map is unknown.
   scaleBar(pen, map, view, size) {
     const [left, bottom, right, top] = map.bounds, middle = top - view.y * (top - bottom);
     const metres = map.geographic ? 111320 * Math.cos((Math.min(Math.max(middle, -89), 89) * Math.PI) / 180) : map.unit;
@@ -62,7 +62,7 @@ const mapView = {
     pen.text(x + wide / 2, y - 8, name, "middle");
     return name;
   },
-  // The cursor that keys move.
+  // The cursor of the keyboard.
   cross(pen, state, size) {
     if (!state.cursor) return;
     const [x, y] = mapView.toWindow(state.view, state.cursor).map((part, k) => part * size[k]);
@@ -71,7 +71,7 @@ const mapView = {
       pen.line([[x, y - 10], [x, y + 10]], colour, width);
     }
   },
-  // A pen whose paper begins elsewhere.
+  // A pen with another origin.
   shifted(pen, dx, dy) {
     return {
       line: (points, ...rest) => pen.line(points.map(([x, y]) => [x + dx, y + dy]), ...rest),
@@ -80,7 +80,7 @@ const mapView = {
       box: (x, y, ...rest) => pen.box(x + dx, y + dy, ...rest),
     };
   },
-  // A text in parts: a species' name in it, which is in italics, and what stands before and after it.
+  // Parts of a text: the name of a species in italics, and the text before and after it.
   parts(words, species) {
     const at = species ? words.indexOf(species) : -1;
     return at < 0 ? [[words, false]] : [[words.slice(0, at), false], [species, true], [words.slice(at + species.length), false]].filter(([text]) => text);
@@ -142,7 +142,7 @@ const mapView = {
   svgPen() {
     const parts = [], n = (value) => String(Math.round(value * 10) / 10);
     const safe = (text) => String(text).replace(/[&<>"]/g, (c) => "&#" + c.charCodeAt(0) + ";");
-    // A colour with an opacity, as #rrggbbaa, is written as two attributes, which every program reads.
+    // Write a colour with opacity (#rrggbbaa) as two attributes, which all programs support.
     const paint = (what, colour) => what + '="' + safe(colour.slice(0, 7)) + '"' + (colour.length === 9 ? " " + what + '-opacity="' + (parseInt(colour.slice(7), 16) / 255).toFixed(2) + '"' : "");
     return {
       parts,
@@ -154,8 +154,8 @@ const mapView = {
         parts.push('<text x="' + n(x) + '" y="' + n(y) + '" text-anchor="' + anchor + '" fill="#111111"' + halo + ">" + safe(words) + "</text>");
       },
       title(x, y, words, species) {
-        const said = mapView.parts(words, species).map(([text, italic]) => (italic ? '<tspan font-style="italic">' + safe(text) + "</tspan>" : safe(text))).join("");
-        parts.push('<text x="' + n(x) + '" y="' + n(y) + '" xml:space="preserve" fill="#111111">' + said + "</text>");
+        const spans = mapView.parts(words, species).map(([text, italic]) => (italic ? '<tspan font-style="italic">' + safe(text) + "</tspan>" : safe(text))).join("");
+        parts.push('<text x="' + n(x) + '" y="' + n(y) + '" xml:space="preserve" fill="#111111">' + spans + "</text>");
       },
       dot(x, y, size, colour) {
         parts.push('<circle cx="' + n(x) + '" cy="' + n(y) + '" r="' + size + '" ' + paint("fill", colour) + ' stroke="#000000"/>');

@@ -1,5 +1,5 @@
 "use strict";
-// Rasters inside a page: packed numbers, and the colours of their values.
+// Rasters inside a page: compressed numbers, and the colours of their values.
 const rasters = {
   async unpack(text, n) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
@@ -35,7 +35,7 @@ const rasters = {
     for (let k = 0; k < canvas.width; k++) pixels[k] = colours[Math.round((k / (canvas.width - 1)) * (colours.length - 1))];
     context.putImageData(image, 0, 0);
   },
-  // One entry of a legend per class that is on the map.
+  // One entry of the legend per class on the map.
   entries(classes, there) {
     return Object.keys(classes).filter((code) => there.has(Number(code))).map((code) => {
       const item = document.createElement("li"), swatch = document.createElement("span");
@@ -46,7 +46,7 @@ const rasters = {
     });
   },
 };
-// What every page can do: save what it shows, enlarge charts, sort and copy tables.
+// Functions of all pages: save figures, enlarge charts, sort and copy tables.
 const tools = {
   save(blob, name) {
     const link = document.createElement("a");
@@ -56,7 +56,7 @@ const tools = {
     setTimeout(() => URL.revokeObjectURL(link.href), 10000);
   },
   csv(rows) {
-    // A cell that a spreadsheet would take for a formula begins with a quote.
+    // Prefix text that a spreadsheet would interpret as a formula with an apostrophe.
     const cell = (value) => {
       const text = String(value), safe = /^[=@+\t\r]|^-(?![\d.])/.test(text) ? "'" + text : text;
       return /[",\n]/.test(safe) ? '"' + safe.replaceAll('"', '""') + '"' : safe;
@@ -67,7 +67,7 @@ const tools = {
   async copy(text) {
     try {
       await navigator.clipboard.writeText(text);
-    } catch (error) {  // where a page may not: the old way
+    } catch (error) {  // if the page has no permission: the older method
       const area = document.createElement("textarea");
       area.value = text;
       document.body.append(area);
@@ -92,7 +92,7 @@ const tools = {
   },
 };
 (function () {
-  // What is folded away is printed all the same.
+  // Print collapsed sections too.
   window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
   const fileName = (text) => text.normalize("NFD").replace(/[^\w-]+/g, "_").replace(/^_+|_+$/g, "").slice(0, 80) || "sdm";
   const clean = (cell) => cell.textContent.replace(/\s+/g, " ").trim();
@@ -153,7 +153,7 @@ const tools = {
     figure.append(tools.bar(document.createElement("p"), [["Enlarge", "enlarge the chart: " + (chart.getAttribute("aria-label") || chart.alt), () => enlarge(figure)], ...acts(chart)]));
   }
 
-  // ---- tables: names rise first, figures fall first; a second click turns it round
+  // ---- tables: the first click sorts names in ascending and numbers in descending order; the second reverses it
   function number(text) {
     const found = text.replaceAll(",", "").replaceAll("−", "-").match(/^[<±]?\s*([+-]?[\d.]+(?:e[+-]?\d+)?)/i);
     return found ? Number(found[1]) : NaN;
@@ -178,7 +178,7 @@ const tools = {
         head.setAttribute("aria-sort", falling ? "descending" : "ascending");
         body.append(...rows.sort((one, two) => {
           const a = text(one, column), b = text(two, column), lost = (value) => value === "" || value === "–";
-          if (lost(a) || lost(b)) return lost(a) - lost(b);  // what is not known comes last, either way
+          if (lost(a) || lost(b)) return lost(a) - lost(b);  // missing values are last in both orders
           const order = numeric ? number(a) - number(b) : a.localeCompare(b);
           return falling ? -order : order;
         }));
@@ -186,7 +186,7 @@ const tools = {
     });
     table.classList.add("sorted");
   }
-  // A table that is wider than its room is shown as cards, one per row; that of many species only in a narrow window.
+  // Show a table that is too wide as cards, one per row; the table of species only in a narrow window.
   function fit(table) {
     const region = table.parentElement, narrow = window.matchMedia("(max-width: 40rem)");
     let before = 0;
@@ -198,7 +198,7 @@ const tools = {
     };
     if (typeof ResizeObserver !== "undefined") new ResizeObserver(look).observe(region);
     look();
-    // On paper the letters are smaller, and the sheet is about 840 pixels of the screen wide.
+    // In print, letters are smaller, and a page is about 840 pixels wide.
     window.addEventListener("beforeprint", () => { if (table.offsetWidth > 840) table.classList.add("stacked"); });
     window.addEventListener("afterprint", () => { before = 0; look(); });
   }

@@ -1,21 +1,21 @@
-// The panel of scenarios: two maps side by side, or one over the other with a divider; both show one view, with stripes where the model extrapolates.
+// The panel of scenarios: two maps with a common view, side by side or with a divider, and stripes for extrapolation.
 (function () {
   const byId = (id) => document.getElementById(id);
   const source = byId("panel-data");
-  if (!source || typeof DecompressionStream === "undefined") return;  // the picture stays
+  if (!source || typeof DecompressionStream === "undefined") return;  // keep the picture
   const data = JSON.parse(source.textContent), pair = byId("panel-pair"), divider = byId("panel-divider");
   const state = { kind: "suitability", swipe: false, split: 50, cursor: null, view: mapView.whole() };
   const memory = new Map();
   const sides = [0, 1].map((k) => ({
     choice: byId("panel-choice-" + k), caption: byId("panel-caption-" + k), said: byId("panel-said-" + k), plate: byId("panel-plate-" + k),
     values: byId("panel-values-" + k), marks: byId("panel-marks-" + k), none: byId("panel-none-" + k),
-    entry: null, layer: null, wanted: null,
+    entry: null, layer: null, token: null,
   }));
   const gridOf = (entry) => data.grids[entry.grid], kindNow = () => data.kinds[state.kind];
   const on = (id) => byId(id) !== null && byId(id).checked;
   const swiped = () => state.swipe && sides[0].entry.grid === sides[1].entry.grid;
 
-  // The layer of an entry and a kind, once; null where there is no such map.
+  // The layer of an entry and a kind; null without this map.
   function layerOf(entry, kind) {
     const key = data.entries.indexOf(entry) + " " + kind;
     if (!memory.has(key)) memory.set(key, mapLayers.ofPanel(data, entry, kind));
@@ -39,7 +39,7 @@
     return mapView.scaleBar(pen, map, state.view, size);
   }
 
-  const ground = () => (mapLayers.coded(kindNow()) ? "#ffffff" : mapView.nowhere);  // classes may be grey themselves
+  const ground = () => (mapLayers.coded(kindNow()) ? "#ffffff" : mapView.nowhere);  // classes may be grey
   const sizeOf = (side) => {
     const room = side.plate.getBoundingClientRect();
     return [Math.max(1, room.width), Math.max(1, room.height)];
@@ -56,7 +56,7 @@
     side.plate.dataset.zoom = state.view.zoom.toFixed(3);
     side.values.style.touchAction = state.view.zoom > 1 ? "none" : "pan-y";
   }
-  // What lies over a map: stripes, lines, and the cursor, which is at one place of both maps.
+  // Marks over a map: stripes, lines, and the cursor, at the same point of both maps.
   function mark(side, size, ratio) {
     const context = canvasOf(side.marks, size, ratio), pen = mapView.canvasPen(context);
     if (side.layer && on("panel-stripes")) mapLayers.hatch(context, side.layer, frameOf(side, size, ratio));
@@ -97,10 +97,10 @@
   }
 
   async function show(k) {
-    const side = sides[k], entry = data.entries[Number(side.choice.value)], wanted = {}, layer = layerOf(entry, state.kind);
-    side.wanted = wanted;
+    const side = sides[k], entry = data.entries[Number(side.choice.value)], token = {}, layer = layerOf(entry, state.kind);
+    side.token = token;
     if (layer) await mapLayers.ready(layer);
-    if (side.wanted !== wanted) return;  // another one was asked for meanwhile
+    if (side.token !== token) return;  // another one was selected meanwhile
     Object.assign(side, { entry, layer });
     side.caption.textContent = entry.title;
     side.said.textContent = entry.said;
@@ -139,7 +139,7 @@
     divider.setAttribute("aria-valuenow", String(Math.round(state.split)));
   }
 
-  // Both maps as they are seen, for a file: rasters and stripes as one picture, everything else as lines, and what the colours mean.
+  // Both visible maps as a file: rasters and stripes as one picture, marks as lines, and the legend.
   function layout() {
     const swipe = swiped(), rooms = sides.map((side) => side.plate.getBoundingClientRect()), head = 20, gap = swipe ? 0 : 14;
     const places = rooms.map((room, k) => ({ side: sides[k], size: [room.width, room.height], x: k && !swipe ? rooms[0].width + gap : 0 }));
@@ -241,7 +241,7 @@
       await Promise.all(sides.map((_, k) => show(k)));
       drawBoth();
       explain();
-    } catch (error) {  // a browser that cannot unpack it: the picture stays
+    } catch (error) {  // the browser cannot decompress it: keep the picture
       byId("panel").hidden = true;
       return;
     }

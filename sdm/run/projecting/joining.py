@@ -75,8 +75,8 @@ def _write_across(
     for shared, chosen in one.groups():
         title = "_".join(shared.values()) or "all"
         maps, present = _maps(chosen)
-        wanted = [*STATISTICS, *(["agreement"] if present else [])]
-        files = _free_files(f"{one.page}_{title}", wanted, taken)
+        titles = [*STATISTICS, *(["agreement"] if present else [])]
+        files = _free_files(f"{one.page}_{title}", titles, taken)
         tags = {"species": one.name, "scenario": title, "over": ", ".join(one.over), "group": title}
         places = {key: stage / name for key, name in files.items()}
         numbers = write_agreement(opened.grid, maps, present, places, tags, **common)

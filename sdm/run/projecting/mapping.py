@@ -281,9 +281,9 @@ class Projection:
             target_numbers = numbers["targets"][target.title]
             target_numbers["change"], target_numbers["centroid"] = change_numbers(total), Ground(grid).centroid(total)
 
-    def _together(self, found: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
+    def _together(self, numbers: Mapping[str, Numbers], place: Path, stage: Path) -> list[SpeciesProjection]:
         """Write the results over scenarios into a stage; maps of single scenarios are in `place`."""
-        species = [self._species(name, page, found, place) for name, page in zip(self.species, self.pages)]
+        species = [self._species(name, page, numbers, place) for name, page in zip(self.species, self.pages)]
         head = "# Repeat with: sdm project run.yaml -o FOLDER\n"
         text = dump_yaml(self.options.alone(), PROJECTING)
         if HIDDEN in text:
@@ -295,11 +295,11 @@ class Projection:
         write_projections(species, rows, self.options, self.opened, place, stage, self.progress)
         return species
 
-    def _species(self, name: str, page: str, found: Mapping[str, Numbers], place: Path) -> SpeciesProjection:
+    def _species(self, name: str, page: str, numbers: Mapping[str, Numbers], place: Path) -> SpeciesProjection:
         """Return the results of one species, in every scenario and by each of its models."""
         mine = [target for target in self.passes.files.targets if target.name == name]
         one = self.models[mine[0].model]
-        rule, reference = next(iter(one.cutoffs), None), found.get(REFERENCE)
+        rule, reference = next(iter(one.cutoffs), None), numbers.get(REFERENCE)
         cases = [
             StoredCase(
                 place,
@@ -307,10 +307,10 @@ class Projection:
                 rule,
                 is_reference=title == REFERENCE,
             )
-            for title, scenario in found.items()
+            for title, scenario in numbers.items()
             for target in mine
         ]
-        fields = list(dict.fromkeys(name for scenario in found.values() for target in mine
+        fields = list(dict.fromkeys(name for scenario in numbers.values() for target in mine
                                     for name in scenario["targets"][target.title]["fields"]))  # fmt: skip
         project = self.options.project
         return SpeciesProjection(name, page, one.model.kind, one.shown_scale, rule, project, cases, fields)

@@ -33,25 +33,25 @@ from sdm.types import Numbers
 
 
 def find_models(places: Sequence[str]) -> list[ProjectedModel]:
-    """Return the models at some paths, in the order of their names; fields are those of patterns."""
+    """Return the models at some paths, in the order of their names; fields come from patterns."""
     models: list[ProjectedModel] = []
     for place in places:
         if has_fields(place):
             for path, fields in matches(place):
-                models += [replace(one, fields=fields) for one in _at(Path(path))]
+                models += [replace(one, fields=fields) for one in _models_in(Path(path))]
         elif not Path(place).exists() and any(c in place for c in "*?["):
             names = sorted(glob.glob(place))
             if not names:
                 raise MissingFileError(f"no file matches '{place}': check the pattern")
-            models += [one for name in names for one in _at(Path(name))]
+            models += [one for name in names for one in _models_in(Path(name))]
         else:
-            models += _at(Path(place))
+            models += _models_in(Path(place))
     if not models:
         raise MissingInputError("no model: give a model file (.npz, .lambdas), or the results of 'sdm fit'")
     return models
 
 
-def _at(place: Path) -> list[ProjectedModel]:
+def _models_in(place: Path) -> list[ProjectedModel]:
     """Return the model of a file, or the models of the results of a run."""
     if not place.is_dir():
         model = load_model(place)
@@ -63,7 +63,7 @@ def _at(place: Path) -> list[ProjectedModel]:
     files = files or [path for path in inside if path.parent.name != GROUP]  # a group has the models of its species
     if not files:
         raise ResultsError(f"{place} contains no model: expected results of 'sdm fit', or a model (.npz, .lambdas)")
-    return [one for path in files for one in _at(path)]
+    return [one for path in files for one in _models_in(path)]
 
 
 def _name(model: FittedModel, path: Path) -> str:
@@ -131,11 +131,11 @@ def open_scenarios(
     categorical: Sequence[str],
     scenarios: Sequence[Scenario],
     options: RunOptions,
-    said: Sequence[str] = (),
+    shown: Sequence[str] = (),
 ) -> Opened:
     """Open the layers of every scenario and of the reference, with some variables; errors contain the title of the
-    scenario. Notices in `said` are not repeated."""
-    notices, texts = list[str](), list(said)
+    scenario. Notices in `shown` are not repeated."""
+    notices, texts = list[str](), list(shown)
     project, layers = options.project, options.layers
 
     def open_one(scenario: Scenario, align: str | Grid | None) -> OpenScenario:

@@ -40,9 +40,9 @@ def run_projection(options: RunOptions, *, command: str = "", progress: Progress
     Parameters
     ----------
     command : str
-        The command that was typed, to be kept with the results.
+        The command as typed, to store with the results.
     progress : callable, optional
-        Called with windows done, windows in all, and what is going on.
+        Called with the windows done, their total, and the stage.
 
     Raises
     ------
@@ -149,23 +149,23 @@ def mapping_lines(opened: Opened) -> list[str]:
 
 
 def open_for_run(
-    options: RunOptions, names: Sequence[str], categorical: Sequence[str], said: Sequence[str] = ()
+    options: RunOptions, names: Sequence[str], categorical: Sequence[str], shown: Sequence[str] = ()
 ) -> Opened | None:
     """Return the layers of the scenarios of a run, with its own layers as the default reference; None without
-    scenarios. Notices in `said` are not repeated."""
+    scenarios. Notices in `shown` are not repeated."""
     if not options.project.scenarios:
         return None
     scenarios = find_scenarios(options.project.scenarios)
-    return open_scenarios(names, categorical, scenarios, _with_reference(options), said)
+    return open_scenarios(names, categorical, scenarios, _with_reference(options), shown)
 
 
 def check_scenarios(options: RunOptions, findings: Findings) -> None:
     """Find the problems of the scenarios of a run, one by one."""
     if not options.project.scenarios or (layers := findings.variables) is None:
         return
-    options, said = _with_reference(options), layers.notices
+    options, shown = _with_reference(options), layers.notices
     for scenario in findings.attempt(lambda: find_scenarios(options.project.scenarios)) or ():
-        opened = findings.attempt(partial(open_scenarios, layers.names, layers.categorical, [scenario], options, said))
+        opened = findings.attempt(partial(open_scenarios, layers.names, layers.categorical, [scenario], options, shown))
         if opened is not None:
             findings.facts.append(f"scenario {scenario.title} has all layers")
             findings.warnings += opened.notices

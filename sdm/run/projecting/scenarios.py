@@ -39,7 +39,7 @@ class Scenario:
     fields: Mapping[str, str] = field(default_factory=dict)  # such as gcm, ssp and period
 
 
-def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
+def find_scenarios(sources: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
     """Return the scenarios of patterns, tables, folders and files, or of a mapping from titles to these, sorted by
     title.
 
@@ -50,7 +50,7 @@ def find_scenarios(wanted: Sequence[str] | Mapping[str, str]) -> list[Scenario]:
     OptionError
         If a pattern cannot be understood, or two scenarios have one title.
     """
-    pairs = list(wanted.items()) if isinstance(wanted, Mapping) else [("", place) for place in wanted]
+    pairs = list(sources.items()) if isinstance(sources, Mapping) else [("", place) for place in sources]
     pairs = [("" if title == Path(place).name else title, place) for title, place in pairs]  # not named by the user
     scenarios: list[Scenario] = []
     for title, place in pairs:

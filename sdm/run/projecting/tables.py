@@ -36,41 +36,41 @@ DEGREES = ("lon", "lng", "wgs84")  # parts of column names of longitudes
 
 @dataclass(frozen=True)
 class PredictionSettings:
-    """How a model file is mapped or its table predicted, and how the layers and the table are read.
+    """Settings of maps and predictions of a model file, and of reading layers and tables.
 
     Attributes
     ----------
     scale : {"cloglog", "raw", "cumulative", "logistic"}, optional
-        Of a model of one species; cloglog unless given.
+        Scale of a model of one species; default: cloglog.
     extrapolation : {"clamp", "free", "none", "fade", "lower"}, optional
-        Outside the training range: hold variables at its limits (the default); do not; predict nothing; or, of one
-        species, reduce the clamped prediction by its difference from the free one.
+        Prediction outside the training range: variables at its limits (default), unlimited variables, or no prediction.
+        Models of one species also have fade (clamp minus its difference from free) and lower (the lower of the two).
     novelty : str or sequence of str, optional
-        Measures of novelty to map beside it, of ``mess``, ``exdet``, ``mop``, ``clamping`` and ``limiting``: such as
-        `<stem>_mess.tif` and, with the most dissimilar variable, `<stem>_mod.tif`. How much of the map is outside the
-        training range is among the numbers in any case.
+        Additional maps of novelty: ``mess``, ``exdet``, ``mop``, ``clamping`` and ``limiting``. Their files are
+        `<stem>_mess.tif` and, with the most dissimilar variable, `<stem>_mod.tif`, and others. The share of the map
+        outside the training range is always among the numbers.
     clamp : bool, optional
         The earlier name of extrapolation: True is clamp, and False is free.
     threshold : str or float, optional
-        Of a model of one species, or of presence and absence: write presence and absence by this cutoff.
+        Threshold for a map of presence and absence, for a model of one species or of presence and absence.
     known : path, optional
-        Of a joint model: a table of survey sites with columns (or rows) of some of its species, 1, 0 or blank. In the
-        cells of its sites these labels are held, and the other species are predicted given them; where several sites
-        are in a cell, one presence is enough. For a table of points it may be that table itself, or another that is
-        joined by the names of sites, by coordinates, or row by row.
+        For a joint model: a table of survey sites with columns (or rows) of some species, 1, 0 or blank. Predictions in
+        the cells of these sites are conditional on these labels; a cell with several sites has the species if one site
+        has it. For a table of points, it is the same table, or a table joined by names of sites, by coordinates, or row
+        by row.
     communities : bool
-        Of a joint model and a table of points: write a few possible communities of every row, with their
-        probabilities, to `<stem>_communities.csv` beside it.
+        For a joint model and a table of points: also write probable communities of every row with their probabilities,
+        to `<stem>_communities.csv`.
     area : path, optional
-        Polygons outside which nothing is drawn.
+        Polygons that limit the map.
     nodata, align, rename
-        As for `open_stack`; rules of renaming may be texts too, such as ``"wc2.1_10m_bio_{n}=bio{n}"``.
+        See `open_stack`; rules of renaming may also be texts, such as ``"wc2.1_10m_bio_{n}=bio{n}"``.
     values_from : sequence of str
-        For a table: layers that hold the values at its coordinates. Without them its columns are the variables.
+        For a table: layers with the values at its coordinates. By default, its columns are the variables.
     x_column, y_column, crs : str, optional
-        Of a table with `values_from`, or of `known`: its coordinates (default: found by their names).
+        Coordinates of a table with `values_from`, or of `known`. Default: columns with standard names.
     progress : callable, optional
-        Called with windows done, windows in all, and what is going on.
+        Called with the windows done, their total, and the stage.
     """
 
     scale: str | None = None
@@ -113,11 +113,11 @@ def predict_table(
     notices: list[str],
     settings: PredictionSettings,
     open_layers: OpenLayers,
-    given: MapOptions,
+    options: MapOptions,
 ) -> MapResult:
     """Write a table again with its rows and columns, and with columns of predictions and novelty; with `communities`
     also a table of the possible communities of its rows."""
-    scale, extrapolation, known, communities = given.scale, given.extrapolation, given.known, given.communities
+    scale, extrapolation, survey, communities = options.scale, options.extrapolation, options.known, options.communities
     text = open_text(points)
     if settings.values_from:
         x, row = _from_layers(model, text, settings, open_layers, notices)
@@ -127,10 +127,10 @@ def predict_table(
     notices += text.notes
     columns = list(np.ascontiguousarray(x.T))
     clamped = extrapolation != "free"
-    measured = Novelty(model, given.novelty, scale)
-    rows = task.row_predictor(model, known, text, row, notices)
+    measured = Novelty(model, options.novelty, scale)
+    rows = task.row_predictor(model, survey, text, row, notices)
     base = rows.values(columns, scale, clamped)
-    beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if given.novelty else {}
+    beside = measured.measure(columns, model.column_values(columns, scale, clamped), clamped) if options.novelty else {}
     free = (lambda: rows.values(columns, scale, False)) if extrapolation in BOTH else (lambda: base)
     values = extrapolated(model, base, free, columns, extrapolation)
     complete = np.asarray(~np.isnan(base).any(axis=0))
@@ -204,10 +204,10 @@ def _from_columns(model: FittedModel, text: TextTable, settings: PredictionSetti
 
 def _coordinate_columns(text: TextTable, settings: PredictionSettings) -> list[str | None]:
     """Return the coordinate columns of a table, as named or by standard names, else None."""
-    wanted = (settings.x_column, settings.y_column)
+    names = (settings.x_column, settings.y_column)
     return [
         by_name if name is None else named_column(name, text.header, text.path.name)
-        for name, by_name in zip(wanted, coordinate_pair(text.header))
+        for name, by_name in zip(names, coordinate_pair(text.header))
     ]
 
 
@@ -258,13 +258,13 @@ def _texts(model: FittedModel, name: str, values: AnyArray) -> list[object]:
     return list(values.tolist())
 
 
-def _outside(model: FittedModel, columns: Sequence[Array], known: AnyArray) -> Numbers | None:
+def _outside(model: FittedModel, columns: Sequence[Array], valid: AnyArray) -> Numbers | None:
     """Return the number of rows outside the training range, without areas."""
     seen = model.training_range
     if seen is None:
         return None
-    outside, counts = seen.mark(columns, known, max(len(known), 1))
-    rows = np.concatenate([[known.sum(), outside.sum()], np.sum(counts, axis=1)])
+    outside, counts = seen.mark(columns, valid, max(len(valid), 1))
+    rows = np.concatenate([[valid.sum(), outside.sum()], np.sum(counts, axis=1)])
     return outside_numbers(seen, rows, np.zeros(len(rows)))
 
 

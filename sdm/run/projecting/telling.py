@@ -78,7 +78,7 @@ class SpeciesProjection:
 
     @property
     def fields(self) -> list[str]:
-        """The fields of scenarios, then those of models."""
+        """The fields of scenarios, then the fields of models."""
         return list(dict.fromkeys(name for case in self.scenarios for name in case.fields))
 
     @property

@@ -33,17 +33,17 @@ from sdm.types import Numbers, Progress, Row
 def run_path(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
     """Compute the path of every species, select a point by held-out loss, and write both.
 
-    Over the multiplier, the folder of a species is that of a fit with the selected multiplier, with `sp_path.csv`,
-    `sp_coefficients.csv` and `sp_path.png`. For strata see `sdm.run.studies.strata_path`.
+    Over the multiplier, the folder of a species has the results of the fit with the selected multiplier, and
+    `sp_path.csv`, `sp_coefficients.csv` and `sp_path.png`. For strata see `sdm.run.studies.strata_path`.
     """
     if options.path.strata is not None:
         refuse_choice(options, "strata, which have no variables")
         return run(options, task=StrataTask(), command=command, progress=progress)
     single = method_of(options).single_problem
     if not single or options.fit.regularization not in (None, "l1"):
-        given = options.fit.regularization if single else f"a {options.fit.model} model"
+        other = options.fit.regularization if single else f"a {options.fit.model} model"
         raise InapplicableError(
-            f"the path over the multiplier needs feature classes with the l1 penalty, not {given}: remove that option, "
+            f"the path over the multiplier needs feature classes with the l1 penalty, not {other}: remove that option, "
             "or use 'sdm tune'"
         )
     return run(options, task=task_for("species"), command=command, progress=progress, choose=choose_multiplier)
@@ -69,7 +69,7 @@ def choose_multiplier(
         options.with_values(fit={"multiplier": chosen.multiplier, "features": result.classes}),
         _numbers(result.path, validation, split, options, chosen),
         partial(_write, result, validation, table.species, options),
-        what="path",
+        key="path",
     )
 
 

@@ -97,7 +97,7 @@ class StrataTask(SpeciesTask):
         self._surveyed: dict[int, Strata] = {}
 
     def problems(self, options: RunOptions) -> Iterator[OptionError]:
-        """Yield the problems of options: options that strata do not support, then those of species."""
+        """Yield the problems of options: options that strata do not support, then the problems of species."""
         yield from broken(ON_STRATA, options, self.kind)
         yield from super().problems(strata_options(options))
 
@@ -241,9 +241,9 @@ def follow_strata(plan: RecordPlan, strata: Strata, options: RunOptions, stack: 
     return StrataPath(strata, records, path(records), validation, split, chosen)
 
 
-def breakpoint_rows(found: StrataPath) -> list[Row]:
+def breakpoint_rows(result: StrataPath) -> list[Row]:
     """Return one row per move: position, stratum, and the sets before and after."""
-    path, names = found.path, found.strata.names
+    path, names = result.path, result.strata.names
     sign = np.zeros(path.atoms.n, dtype=np.int64)
     rows = []
     for nu, mu, j, step in zip(path.nu.tolist(), path.mu.tolist(), path.atom.tolist(), path.step.tolist()):
@@ -254,19 +254,19 @@ def breakpoint_rows(found: StrataPath) -> list[Row]:
     return rows
 
 
-def stratum_rows(found: StrataPath) -> list[Row]:
+def stratum_rows(result: StrataPath) -> list[Row]:
     """Return one row per stratum: its prior, records, and selected probability."""
-    strata, path = found.strata, found.path
-    sign = path.solution(found.chosen.nu).sign
+    strata, path = result.strata, result.path
+    sign = path.solution(result.chosen.nu).sign
     columns = {
         "stratum": strata.names,
         "cells": strata.cells.tolist(),
         "area_km2": strata.area.tolist(),
-        "records": found.records.tolist(),
+        "records": result.records.tolist(),
         "prior": strata.prior.tolist(),
         "observed": (path.atoms.m * path.atoms.q).tolist(),
-        "probability": found.probability.tolist(),
-        "density": found.density.tolist(),
+        "probability": result.probability.tolist(),
+        "density": result.density.tolist(),
         "set": [SETS[int(s)] for s in sign],
     }
     return [dict(zip(columns, row)) for row in zip(*columns.values())]
@@ -302,21 +302,21 @@ def _numbers(path: StrataPath, species: str, presences: int, effort: Effort | No
 
 
 def _write_map(
-    found: StrataPath, prepared: SpeciesPrepared, path: Path, threads: int, progress: Progress | None
+    result: StrataPath, prepared: SpeciesPrepared, path: Path, threads: int, progress: Progress | None
 ) -> None:
     """Write the selected density relative to area."""
-    stack, area = cast("Stack", prepared.stack), prepared.area_of(found.name)
+    stack, area = cast("Stack", prepared.stack), prepared.area_of(result.name)
     # the last value is for cells outside, with stratum −1
-    density: NDArray[np.float32] = np.append(found.density, NODATA).astype(np.float32)
+    density: NDArray[np.float32] = np.append(result.density, NODATA).astype(np.float32)
 
     def bands(window: Window, values: AnyArray) -> list[AnyArray]:
-        return [density[stratum_of(stack, found.strata, window, values, area, prepared.effort)]]
+        return [density[stratum_of(stack, result.strata, window, values, area, prepared.effort)]]
 
     tags = {
-        "species": found.name,
+        "species": result.name,
         "what": "density relative to area",
-        "strata": found.strata.division.source,
-        "tolerance": f"{found.tolerance:.9g}",
+        "strata": result.strata.division.source,
+        "tolerance": f"{result.tolerance:.9g}",
     }
     write_rasters(stack, [Raster(path)], bands, [tags], threads=threads, progress=progress)
 

@@ -35,7 +35,7 @@ LISTS = {
 def run_tuning(options: RunOptions, *, command: str = "", progress: Progress | None = None) -> RunResult:
     """Compare the settings of the options for every species, and run each with the selected ones.
 
-    The folder of a species is that of a fit, with `tune.csv`, `tune_folds.csv` and `plots/tune.png`.
+    The folder of a species has the results of a fit, and `tune.csv`, `tune_folds.csv` and `plots/tune.png`.
     """
     task = task_of(options)
     task.check_tuning(options)
@@ -52,15 +52,15 @@ def settings_to_try(task: AnyTask, options: RunOptions) -> list[Setting]:
     tune, fit = options.tune, options.fit
     taken = task.estimator(options, ()).get_params()
     lists: dict[str, list[Any]] = {}
-    for name, several in LISTS.items():
-        values, default = getattr(tune, several), TuneOptions.model_fields[several].get_default()
+    for name, plural in LISTS.items():
+        values, default = getattr(tune, plural), TuneOptions.model_fields[plural].get_default()
         if name == "features" and name in taken and values == default and fit.features != "auto":
             lists[name] = [fit.features]
         elif name in taken and values:
             lists[name] = list(values)
         elif name not in taken and values != default:
             hint = ": add --model structural" if name == "lam" else ""
-            raise InapplicableError(f"tune.{several} does not apply to a {fit.model} model{hint}")
+            raise InapplicableError(f"tune.{plural} does not apply to a {fit.model} model{hint}")
     if priced := [word for word in lists.get("features", ()) if has_growing(word)]:
         raise OptionError(f"tune.feature_sets={priced[0]!r}: expected classes; multipliers go to tune.multipliers")
     # The penalties of trees and monomials are lambda and beta: without other families the multiplier has no effect.

@@ -159,7 +159,7 @@ def test_every_replicate_has_its_map(whole: Path, world, survey, tmp_path: Path)
 def test_numbers_of_the_tables_are_those_of_the_model(whole: Path, world, survey, tmp_path: Path) -> None:
     assert load_model(whole / "survey.npz").meta["settings"]["beta_lqp"] == 0.4
     words = ("--response", "presence", "--beta-hinge", "0.3", "--beta", "0.1", "-o", tmp_path / "o")
-    assert "beta_hinge has no effect with beta=0.1" in fail("fit", survey, world.layers, *words, code=2)
+    assert "--beta-hinge 0.3 has no effect with --beta 0.1" in fail("fit", survey, world.layers, *words, code=2)
     joint = ("--beta-lqp", "0.3", "-o", tmp_path / "o")
     assert "does not apply to a joint model (--cost sets the strength of its one penalty" in fail(
         "joint", survey, *joint, code=2

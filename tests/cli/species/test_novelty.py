@@ -100,7 +100,7 @@ def test_a_fit_maps_with_its_extrapolation(world, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "part"),
     [
-        (("--novelty", "mes"), 2, "novelty='mes': expected some of mess, exdet, mop, clamping, limiting"),
+        (("--novelty", "mes"), 2, "--novelty mes: expected some of mess, exdet, mop, clamping, limiting"),
         (
             ("--extrapolation", "stop"),
             2,

@@ -55,3 +55,17 @@ def test_the_text_has_the_numbers_of_the_final_model(sloth) -> None:
     assert importance["variable"].tolist() == ["ecoreg", "pre6190_l10"]
     for name in ("bradypus_variegatus_sd.tif", "results.gpkg", "bradypus_variegatus_odmap.csv", "run.yaml"):
         assert (sloth.folder / "final" / name).is_file()
+
+
+@pytest.mark.thorough
+def test_the_page_of_the_certificate_has_the_bounds_of_the_default_fit(sloth) -> None:
+    """The bounds are in proportion to the root of the gap, which differs between processors."""
+    page = page_of("certificate").read_text(encoding="utf-8")
+    result = json.loads((sloth.folder / "random" / "bradypus_variegatus.json").read_text(encoding="utf-8"))[
+        "certificate"
+    ]
+    (gap,) = (float(text) for text in re.findall(r"duality gap (\S+) nats", result["text"]))
+    (shown,) = (row.split(" | ")[2:] for row in page.splitlines() if row.startswith("| 10⁻⁶ |"))
+    for bound, text in zip(("largest", "mean"), shown, strict=True):
+        at_default = result["cloglog"][bound] * (1e-6 / gap) ** 0.5
+        assert at_default == pytest.approx(float(text.strip(" |")), rel=0.06), bound

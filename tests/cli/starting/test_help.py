@@ -90,6 +90,15 @@ def test_short_help_has_the_options_that_people_use() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_help_shows_no_types_or_ranges_of_the_code(words: tuple[str, ...]) -> None:
+    """Such as `[x>=0]`, `INTEGER` and `list[str]`, which typer writes for some parameters."""
+    for word in ("--help", "--help-all") if "--help-all" in shown(*words, "--help") else ("--help",):
+        text = succeed(*words, word).stdout
+        leak = re.search(r"[<>]=|\[\w+[<>]|\w\[\w|\b(INTEGER|FLOAT|BOOLEAN|None|True|False)\b", text)
+        assert leak is None, leak
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_short_help_has_a_short_sentence_for_everything(words: tuple[str, ...]) -> None:
     text = succeed(*words, "--help").stdout
     assert succeed(*words, "-h").stdout == text

@@ -156,7 +156,7 @@ def test_spatial_folds_choose_too(world, tmp_path: Path) -> None:
 def test_options_of_the_model_that_strata_do_not_use_are_named(world, tmp_path: Path) -> None:
     words = ("--strata", "landcover", "--rm", 3, "--no-map", *LEAN)
     found = as_json("path", world.records, world.layers, *words, "-o", tmp_path / "out")
-    assert any("fit.multiplier not used" in notice for notice in found["notices"])
+    assert any("--multiplier not used" in notice for notice in found["notices"])
 
 
 @pytest.mark.parametrize(

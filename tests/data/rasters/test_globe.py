@@ -11,7 +11,7 @@ from rasterio.crs import CRS
 from shapely.geometry import Point, Polygon, box
 
 from sdm.data.rasters.area import StudyArea
-from sdm.data.rasters.globe import in_one_piece, mend_polygon, widest_gap
+from sdm.data.rasters.globe import in_one_piece, unwrap_polygon, widest_gap
 from sdm.data.rasters.grid import Grid
 
 WGS84 = CRS.from_epsg(4326)
@@ -138,4 +138,4 @@ def test_longitudes_in_one_piece(tenths, left):
 
 def test_polygons_that_do_not_jump_are_left_alone():
     for shape in (box(-170, 0, -20, 10), Polygon([(0, 0), (179, 0), (179, 10)])):
-        assert mend_polygon(shape) is shape
+        assert unwrap_polygon(shape) is shape

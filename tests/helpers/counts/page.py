@@ -6,7 +6,7 @@ from counts.words import few_counts
 from sdm.report.pages import sections
 from sdm.report.pages.cautions import convergence, stored_warnings, untested
 from sdm.report.pages.frame import Context, KeyFigure, Page, PageSection
-from sdm.report.pages.words import figure, whole
+from sdm.report.pages.words import figure, integer
 from sdm.report.results import Results
 
 
@@ -30,7 +30,7 @@ TEMPLATE = Path(__file__).parent / "templates" / "deviance.html"
 
 
 def count_figures(results: Results) -> list[KeyFigure]:
-    return [KeyFigure("Sites", whole(results.numbers["sites"]))]
+    return [KeyFigure("Sites", integer(results.numbers["sites"]))]
 
 
 def deviance_section(results: Results) -> Context:

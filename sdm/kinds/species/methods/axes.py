@@ -168,11 +168,11 @@ class _Rows:
         weights = [factor * part for factor, part in zip(scale, weights)]
         names = [name for name, one in tables.items() for _ in range(one.n_presences)]
         variables = tuple(each[0].names)
-        wanted = variables if place else without_place(variables)
-        columns = [variables.index(name) for name in wanted]
+        names_used = variables if place else without_place(variables)
+        columns = [variables.index(name) for name in names_used]
         return cls(
             each[0],
-            wanted,
+            names_used,
             np.vstack([*values, *(one.presence for one in each)])[:, columns],
             np.vstack([*xy, *(np.column_stack([one.presence_x, one.presence_y]) for one in each)]),
             np.array([None] * count + names, dtype=object),
@@ -243,7 +243,7 @@ def codes_of_group(table: SampleTable, group: GroupModel) -> SampleTable:
     labels = group.encoder.labels
     for name in group.categorical:
         if (name in labels) != (name in table.levels):
-            new_type, there = ("text", "numbers") if name in table.levels else ("numbers", "text")
-            raise MismatchError(f"the classes of '{name}' are {new_type} here and {there} in the group: use {there}")
+            new_type, other = ("text", "numbers") if name in table.levels else ("numbers", "text")
+            raise MismatchError(f"the classes of '{name}' are {new_type} here and {other} in the group: use {other}")
     new = {name: [word for word in table.levels[name] if word not in listed] for name, listed in labels.items()}
     return table.recode({name: [*listed, *new[name]] for name, listed in labels.items()})

@@ -106,16 +106,16 @@ def place_all(prepared: SpeciesPrepared, axes: str) -> SpeciesPrepared:
 def _on_axes(prepared: SpeciesPrepared, name: str) -> SpeciesPrepared:
     """Return the inputs with the variables of a group, for one species."""
     group = cast(GroupFits, prepared.group).model
-    names, wanted = prepared.tables[name].names, group.names
-    if has_place(names) != has_place(wanted):
-        hint = "add --spatial" if has_place(wanted) else "remove --spatial"
-        raise ConflictError(f"the axes of the group have {'' if has_place(wanted) else 'no '}spatial features: {hint}")
+    names, needed = prepared.tables[name].names, group.names
+    if has_place(names) != has_place(needed):
+        hint = "add --spatial" if has_place(needed) else "remove --spatial"
+        raise ConflictError(f"the axes of the group have {'' if has_place(needed) else 'no '}spatial features: {hint}")
     if prepared.stack is not None:
         check_region(group, prepared.stack, prepared.area_of(name))
-    if missing := [one for one in wanted if one not in names]:
+    if missing := [one for one in needed if one not in names]:
         raise VariableError(f"the layers lack variables of the group's axes: {', '.join(missing)}")
-    if tuple(names) != tuple(wanted):
-        prepared = arrange(prepared, name, wanted)
+    if tuple(names) != tuple(needed):
+        prepared = arrange(prepared, name, needed)
     table = codes_of_group(prepared.tables[name], group)
     return replace(prepared, tables={**prepared.tables, name: table})
 

@@ -142,11 +142,11 @@ def paint(axes: Axes, picture: Picture, shades: Shades, *, edges: bool = False) 
     return image
 
 
-def show(axes: Axes, values: AnyArray, picture: Picture, **ways: Any) -> AxesImage:
+def show(axes: Axes, values: AnyArray, picture: Picture, **settings: Any) -> AxesImage:
     """Show values or colours in the extent of a picture, with the correct aspect; cells are not smoothed by default."""
     left, bottom, right, top = picture.bounds
     place: dict[str, Any] = {"extent": (left, right, bottom, top), "interpolation": "nearest"}
-    return axes.imshow(values, aspect=picture.stretch, **{**place, **ways})
+    return axes.imshow(values, aspect=picture.stretch, **{**place, **settings})
 
 
 def class_keys(

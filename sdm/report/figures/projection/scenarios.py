@@ -61,7 +61,7 @@ class Places:
 
 
 def draw_scenarios(
-    folder: Path, numbers: Numbers, path: Path, what: str = "suitability", paper: Paper = PLAIN
+    folder: Path, numbers: Numbers, path: Path, kind: str = "suitability", paper: Paper = PLAIN
 ) -> Path | None:
     """Draw one kind of map of the reference and all scenarios with common colours: `suitability`, `change`, or
     `novelty` (the first available of MESS, ExDet and MOP). Return None if there is no such map.
@@ -69,13 +69,13 @@ def draw_scenarios(
     If two or more fields span a grid, such as climate model and period, rows and columns are those fields.
     """
     projection = StoredProjection(Path(folder), numbers)
-    if what == "novelty":
-        what = next((one for case in projection.scenarios if (one := case.novelty)), "")
-    reference = _panels([projection.reference] if projection.reference else [], what)
-    mapped = [case for case in projection.scenarios if case.raster(what)]
-    scenarios = _panels(mapped[:MOST_MAPS], what)
+    if kind == "novelty":
+        kind = next((one for case in projection.scenarios if (one := case.novelty)), "")
+    reference = _panels([projection.reference] if projection.reference else [], kind)
+    mapped = [case for case in projection.scenarios if case.raster(kind)]
+    scenarios = _panels(mapped[:MOST_MAPS], kind)
     panels = [*reference, *scenarios]
-    if not scenarios and not (reference and what == "suitability"):
+    if not scenarios and not (reference and kind == "suitability"):
         return None
     frame = MapFrame.of(panels[0].picture)
     aspect = min(max(1 / frame.tall, 0.4), 3.0)
@@ -84,7 +84,7 @@ def draw_scenarios(
     width = paper.width or (COLUMN if len(panels) == 1 else PAGE)
     wide = min(width / places.columns, 85.0)
     high = min(max(wide / aspect, 22.0), 215.0 / places.rows)
-    shades = _shades(projection, panels, what)
+    shades = _shades(projection, panels, kind)
     # space for the headings and the caption
     extra = 20.0 if (layout and reference) or len(panels) == 1 else 31.0
     figure = new_figure(width, (high + (1.5 if layout else 5.5)) * places.rows + extra, paper)
@@ -108,15 +108,15 @@ def draw_scenarios(
     return save(figure, path)
 
 
-def _shades(projection: StoredProjection, panels: Sequence[Panel], what: str) -> Shades:
+def _shades(projection: StoredProjection, panels: Sequence[Panel], kind: str) -> Shades:
     """Return the common colour scale of the maps of a figure."""
-    if what == "suitability":
+    if kind == "suitability":
         scale = projection.scale
         top = TOP.get(scale) or max(panel.picture.highest for panel in panels)
         return Shades(SCALES.get(scale, scale), top)
-    if what == "mess":
+    if kind == "mess":
         return Shades(MESS_LABEL, projection.mess_reach, -projection.mess_reach, RED_TO_BLUE)
-    return Shades(NOVELTY_LABELS.get(what, ""))
+    return Shades(NOVELTY_LABELS.get(kind, ""))
 
 
 def _name_fields(
@@ -124,8 +124,8 @@ def _name_fields(
 ) -> list[Axes]:
     """Write the headings of columns and rows; return axes of cells without a map."""
     empty = []
-    wanted = [*((first, k) for k in range(places.columns)), *((k, 0) for k in range(first, places.rows))]
-    for row, column in dict.fromkeys(wanted):
+    cells = [*((first, k) for k in range(places.columns)), *((k, 0) for k in range(first, places.rows))]
+    for row, column in dict.fromkeys(cells):
         axes = drawn.get((row, column))
         if axes is None:
             axes = figure.add_subplot(grid[row, column], frameon=False, xticks=[], yticks=[])
@@ -197,12 +197,12 @@ def _wrapped(count: int, aspect: float) -> Places:
     return Places(ceil(count / columns), columns, [divmod(k, columns) for k in range(count)])
 
 
-def _panels(cases: Sequence[StoredCase], what: str) -> list[Panel]:
+def _panels(cases: Sequence[StoredCase], kind: str) -> list[Panel]:
     panels = []
     for case in cases:
-        if path := case.raster(what):
-            picture = novelty_picture(path, what, PIXELS)
-            novel = extrapolated_cells(case, picture, PIXELS) if what in HATCHED else None
+        if path := case.raster(kind):
+            picture = novelty_picture(path, kind, PIXELS)
+            novel = extrapolated_cells(case, picture, PIXELS) if kind in HATCHED else None
             panels.append(Panel(case, picture, novel))
     return panels
 

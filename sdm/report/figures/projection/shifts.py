@@ -119,12 +119,12 @@ def _arrows(axes: Axes, projection: StoredProjection, cases: Sequence[StoredCase
     start = reference.centroid if reference else None
     ends = [(k, case, case.centroid) for k, case in enumerate(cases, start=1) if case.centroid is not None]
     field, levels = _coloured_by(projection, cases)
-    told = set()
+    labelled = set()
     for _, case, end in sorted(ends, key=lambda one: -dist(one[2], start or one[2])):  # short arrows over long ones
         value = case.fields.get(field, "") if field else case.title
         tint = COLOURS[levels.index(value) % len(COLOURS)] if value in levels else INK
-        label = None if value in told or not field else safe_text(value, 24)
-        told.add(value)
+        label = None if value in labelled or not field else safe_text(value, 24)
+        labelled.add(value)
         if start is not None:
             way = {"arrowstyle": "-|>", "color": tint, "lw": 1.4, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
             axes.annotate("", end, start, arrowprops=way, zorder=3)

@@ -43,7 +43,7 @@ LEVELS = 250  # steps of a continuous map
 AROUND = 200  # steps of MESS, half of them below 0
 CHANGE_LABELS = {str(k): (title, CHANGE_COLOURS[name]) for k, (name, title) in enumerate(zip(CODES, TITLES))}
 SUITABLE = {"0": ("not suitable", CHANGE_COLOURS["stable_absent"]), "1": ("suitable", CHANGE_COLOURS["stable_present"])}
-SHOWN_CLASSES = {kind: {str(k): named for k, named in own.items()} for kind, own in NOVELTY_CLASSES.items()}
+SHOWN_CLASSES = {kind: {str(k): named for k, named in classes.items()} for kind, classes in NOVELTY_CLASSES.items()}
 NO_VARIABLE = ("none", CHANGE_COLOURS["stable_absent"])
 MESS_STEPS = (0, AROUND // 2)  # steps of MESS below 0
 KINDS = ("suitability", "presence", "change", *(name for names in MEASURES.values() for name in names))
@@ -55,7 +55,7 @@ class Entry:
 
     title: str
     group: str
-    said: str
+    summary: str
     pictures: dict[str, Picture] = field(default_factory=dict)
     paths: dict[str, Path] = field(default_factory=dict)
     hatched: str | None = None  # the kind of map that marks extrapolation
@@ -110,7 +110,7 @@ def panel(projection: StoredProjection, budget: int = BUDGET, most: int = PIXELS
         "unit": entries[0].main.metres,
         "grids": grids,
         "entries": [
-            _told(k, entry, layers, grids) | {"fine": finer}
+            _plain_entry(k, entry, layers, grids) | {"fine": finer}
             for k, (entry, layers, finer) in enumerate(zip(entries, packed, fine))
         ],
         "left_out": left_out,
@@ -132,12 +132,12 @@ def _finer(entries: Sequence[Entry], kinds: Mapping[str, Numbers], budget: int) 
     return levels
 
 
-def told_case(case: StoredCase) -> str:
+def case_line(case: StoredCase) -> str:
     """Return suitable area, change and extrapolation of a case in one line."""
     parts = []
     if case.km2 is not None:
         net = "" if case.net_percent is None else f" ({signed(case.net_percent)})"
-        parts.append(f"suitable: {words.whole(case.km2)} km²{net}")
+        parts.append(f"suitable: {words.integer(case.km2)} km²{net}")
     if case.outside is not None:
         parts.append(f"{words.percent(case.outside)} of the cells outside the training range")
     return "; ".join(parts)
@@ -156,7 +156,7 @@ def group_title(group: Numbers) -> str:
 
 
 def _case(case: StoredCase, pixels: int) -> Entry:
-    entry = Entry(case.title, "Reference" if case.is_reference else "Scenarios", told_case(case))
+    entry = Entry(case.title, "Reference" if case.is_reference else "Scenarios", case_line(case))
     for key in KINDS:
         if path := case.raster(key):
             entry.paths[key], entry.pictures[key] = path, novelty_picture(path, key, pixels)
@@ -166,7 +166,7 @@ def _case(case: StoredCase, pixels: int) -> Entry:
 
 def _group(projection: StoredProjection, group: Numbers, shown: Sequence[Entry], pixels: int) -> Entry:
     """Return the entry of a group of scenarios, hatched where at least one of them is."""
-    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.whole(group.get('cases'))} scenarios")
+    entry = Entry(f"mean {group_title(group)}", "Over scenarios", f"{words.integer(group.get('cases'))} scenarios")
     for key, kind in (("mean", "suitability"), ("sd", "sd"), ("agreement", "agreement")):
         if path := projection.group_raster(group, key):
             entry.paths[kind], entry.pictures[kind] = path, read_picture(path, pixels)
@@ -239,7 +239,7 @@ def _pack(values: NDArray[np.float32], kind: Numbers) -> str:
     return pack(values, kind["high"], LEVELS)
 
 
-def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]) -> Numbers:
+def _plain_entry(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]) -> Numbers:
     """Return an entry as plain values; store identical grids once."""
     high, wide = entry.main.values.shape
     grid = {"width": wide, "height": high, "bounds": entry.main.bounds, "aspect": entry.main.aspect}
@@ -250,7 +250,7 @@ def _told(order: int, entry: Entry, layers: dict[str, str], grids: list[Numbers]
         "order": order,
         "title": entry.title,
         "group": entry.group,
-        "said": entry.said,
+        "said": entry.summary,
         "grid": grids.index(grid),
         "layers": layers,
     }
