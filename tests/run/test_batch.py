@@ -39,7 +39,7 @@ class Deadly(Executor):
         self.units.append(names)
         future, entries = Future[Any](), []
         for name in names:
-            notes.at("fitting", name)
+            notes.begin("fitting", name)
             if name in self.always | self.once:
                 self.once.discard(name)
                 future.set_exception(BrokenExecutor("died"))

@@ -91,6 +91,6 @@ def test_the_last_step_of_a_unit_is_the_one_that_a_dead_worker_was_at(tmp_path: 
     notes = UnitNotes(tmp_path / "0.jsonl")
     assert notes.last() == ("", "", 0.0)
     for step, species in (("fit", "oak"), ("map", "oak"), ("fit", "ash")):
-        notes.at(step, species)
+        notes.begin(step, species)
         assert notes.last()[:2] == (step, species)
     assert notes.last()[2] == pytest.approx(time.time(), abs=60)
