@@ -245,7 +245,7 @@ def _sentence(error: Exception) -> str:
         return str(error)
     if isinstance(error, OSError):
         return f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}"
-    return f"unexpected {type(error).__name__}: {error} (this is a fault of sdm; --debug shows where)"
+    return f"unexpected {type(error).__name__}: {error} (this is a bug in sdm; --debug shows where)"
 
 
 def _print(text: str) -> None:

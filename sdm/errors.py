@@ -275,9 +275,9 @@ class ScenarioFilesError(DataError, code="E008"):
 
 
 DISK_FULL, UNEXPECTED = "E063", "E099"
-"""The codes of a full disk, and of a fault of the program."""
+"""The codes of a full disk, and of a bug in the program."""
 NO_MEMORY = "not enough memory: use fewer background points or features, smaller layers, or a higher limit (ulimit -v)"
-TOO_MANY_FILES = "too many open files: raise the limit of open files of this process, for instance with ulimit -n 1024"
+TOO_MANY_FILES = "too many open files: raise the limit of open files of this process, for instance with ulimit -n 4096"
 _NO_MEMORY_TEXT = re.compile(
     "start new thread|failed to map segment|cannot allocate memory|out of memory", re.IGNORECASE
 )

@@ -1,4 +1,4 @@
-"""Every error has a code, which is stable and has an entry with its cause and its cure."""
+"""Every error has a code, which is stable and has an entry with its cause and its solution."""
 
 import ast
 import errno
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sdm import errors
-from sdm.errors import DISK_FULL, UNEXPECTED, ColumnError, DataError, OutputError, SdmError, code_of
+from sdm.errors import DISK_FULL, UNEXPECTED, ColumnError, DataError, OptionError, OutputError, SdmError, code_of
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "errors.md"
@@ -68,7 +68,7 @@ TITLES = {
 def entries() -> dict[str, str]:
     """The entries of the page by the line of their title."""
     parts = PAGE.read_text(encoding="utf-8").split("\n## ")[1:]
-    return dict(part.split("\n", 1) for part in parts)
+    return dict(part.split("\n", 1) for part in parts if re.match(r"E\d{3}: ", part))
 
 
 def test_codes_keep_their_titles() -> None:
@@ -83,11 +83,29 @@ def test_every_code_of_a_class_has_an_entry_that_names_the_class() -> None:
 
 
 @pytest.mark.parametrize("line", entries())
-def test_every_entry_has_a_cause_and_a_cure(line: str) -> None:
+def test_every_entry_has_a_cause_and_a_solution(line: str) -> None:
     entry = entries()[line]
-    _, cause, cure = re.split(r"\*\*(?:Cause|Cure)\.\*\* ", entry)
+    _, cause, solution = re.split(r"\*\*(?:Cause|Solution)\.\*\* ", entry)
     assert len(cause.split()) > 5
-    assert len(cure.split()) > 3
+    assert len(solution.split()) > 3
+
+
+def test_entries_have_the_exit_codes_of_their_classes() -> None:
+    """A script reads from the page which errors are mistakes in its options."""
+    for line, entry in entries().items():
+        classes = [one for one in CLASSES.values() if one.code == line[:4]]
+        options = [one for one in classes if issubclass(one, OptionError)]
+        first = entry.strip().splitlines()[0]
+        assert ("exit code 2" in first.lower()) == bool(options), line
+        if options and len(options) < len(classes):
+            assert all(first.index(f"`{one.__name__}`") > first.index(" and ") for one in options), line
+
+
+def test_examples_end_with_the_code_of_their_entry() -> None:
+    shown = re.compile(r"^    error: .* \[(E\d+)\]$", re.MULTILINE)
+    examples = {line: shown.findall(entry) for line, entry in entries().items()}
+    assert sum(map(len, examples.values())) >= 16
+    assert not [line for line, codes in examples.items() if set(codes) - {line[:4]}]
 
 
 def test_every_class_is_raised_somewhere() -> None:

@@ -14,7 +14,8 @@ from mypy.main import process_options
 from mypy.options import PER_MODULE_OPTIONS
 
 import sdm
-from tools.api_reference import reference
+from sdm import errors
+from tools.api_reference import RETURNED, reference
 
 NAMES = sorted(sdm._HOMES)
 SCRIPT = '''
@@ -128,7 +129,20 @@ def test_every_parameter_is_described(name):
 
 def test_the_reference_has_every_public_name():
     titles = re.findall(r"^### (\w+)$", reference(), re.MULTILINE)
-    assert sorted(titles) == NAMES
+    assert sorted(titles) == sorted([*NAMES, *RETURNED])
+
+
+def test_the_reference_has_every_class_of_errors():
+    """With its code, so that a program knows what it can catch."""
+    lines = re.findall(r"^ *- `(\w+)` \((E\d{3})\)", reference(), re.MULTILINE)
+    classes = inspect.getmembers(errors, lambda one: inspect.isclass(one) and issubclass(one, errors.SdmError))
+    assert sorted(lines) == [(name, one.code) for name, one in classes]
+
+
+def test_constructors_have_their_defaults():
+    text = reference()
+    assert "SpatialBlocks(\n    size: float,\n    n_splits: int = 5,\n" in text
+    assert "RasterMap(" in text
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,12 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import sdm
-from sdm.estimators.params import Parameters
+from sdm import errors
 from sdm.estimators.species import SpeciesEstimator
 
 ROOT = Path(__file__).parents[1]
@@ -20,7 +21,13 @@ STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Paramete
 # Members that are there for those who add a kind of model (docs/development/adding_a_kind.md), not for users.
 INNER = {
     "changed", "fit_again", "warm_start", "for_fold", "settings", "check_numbers", "used_seed",
-    "array_names", "optional_names", "to_file", "from_file",
+    "array_names", "optional_names", "to_file", "from_file", "attempt", "to_bytes", "column_values",
+}  # fmt: skip
+# Classes of values that functions and attributes return; users do not construct them.
+RETURNED = {
+    "Findings": "sdm.kinds.task", "Evaluation": "sdm.run.evaluating", "Solution": "sdm.maxent.solution",
+    "Aicc": "sdm.assess.measures.basic", "FittedModel": "sdm.models.interface", "ClassModel": "sdm.models.classes",
+    "FittedJoint": "sdm.models.community", "GroupModel": "sdm.models.group",
 }  # fmt: skip
 LISTS = ("Parameters", "Attributes", "Returns", "Yields", "Raises")
 _HEADER = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
@@ -29,6 +36,18 @@ BEGIN = """# Python reference
 
 Every public name of `sdm`, made from its docstring (`make docs`). Shapes: `n` points or sites, `V` variables, `J`
 features, `C` classes, `S` species. A table is an array `(n, V)` or a data frame, whose columns are matched by name.
+
+Estimators follow the conventions of scikit-learn without importing it: parameters are stored unchanged by the
+constructor, `get_params` and `set_params`, `fit` returns the estimator, and fitted attributes end in `_`. They are not
+subclasses of `BaseEstimator`, but work in `clone`, `Pipeline`, `GridSearchCV` and `cross_val_score`, can be pickled,
+and pass `check_estimator` with these exceptions: a missing value has a missing prediction; an integer weight is not
+the same as a repeated record, because penalties depend on the effective number of records; `predict` of models of
+species returns the suitability, not a class. To store a model, use `save`, whose file contains no code.
+"""
+ERRORS = """### Classes of errors
+
+All are in `sdm.errors`; indented classes are subclasses. [Error codes](errors.md) has an entry for each code. The
+exit code of a command is 2 for a subclass of `OptionError`, and otherwise 1.
 """
 
 
@@ -46,7 +65,31 @@ def reference() -> str:
     for title, names in sections:
         parts.append(f"## {title[0].upper()}{title[1:]}\n")
         parts += [described(name, getattr(sdm, name)) for name in names]
+    parts += [ERRORS, "\n".join(error_lines(errors.SdmError)), "\n## Returned types\n"]
+    parts += [returned(name, getattr(import_module(home), name)) for name, home in RETURNED.items()]
     return "\n".join(parts)
+
+
+def error_lines(parent: type[errors.SdmError], depth: int = 0) -> Iterator[str]:
+    """Yield a class of errors with its code and meaning, and its subclasses below it."""
+    text = (parent.__doc__ or "").split("\n")[0].rstrip(".")
+    yield f"{'    ' * depth}- `{parent.__name__}` ({parent.code}): {text[:1].lower()}{text[1:]}"
+    for child in parent.__subclasses__():
+        yield from error_lines(child, depth + 1)
+
+
+def returned(name: str, public: type) -> str:
+    """Return the section of a class whose objects are returned: its purpose, its fields and its public members."""
+    parts = [f"### {name}\n\n{markdown(inspect.getdoc(public))}\n"]
+    notes = field_notes(public) if is_dataclass(public) else {}
+    members = {field: f"`{note.strip(chr(39))}`" for field, note in notes.items() if not note.startswith("ClassVar")}
+    for member, function in inspect.getmembers(public):
+        shown_in_help = inspect.isfunction(function) or isinstance(function, property)
+        if shown_in_help and not member.startswith("_") and member not in INNER and inspect.getdoc(function):
+            shown = member if isinstance(function, property) else f"{member}()"
+            members[shown] = str(inspect.getdoc(function)).split("\n\n")[0].replace("\n", " ")
+    fields = [member for member in members if not member.startswith("_")]
+    return "\n".join([*parts, *(f"- `{member}`: {_prose(members[member])}" for member in fields), ""])
 
 
 def groups() -> Iterator[tuple[str, list[str]]]:
@@ -68,7 +111,7 @@ def described(name: str, public: Any) -> str:
     """Return the section of one public name."""
     if not inspect.isclass(public):
         return f"### {name}\n\n{_code(signature(name, public))}\n\n{markdown(inspect.getdoc(public))}\n"
-    made = issubclass(public, Parameters) or ("__init__" in vars(public) and not is_dataclass(public))  # by users
+    made = not issubclass(public, Exception)
     constructor = public if is_dataclass(public) else public.__init__
     head = signature(name, constructor) if made else name
     parts = [f"### {name}\n\n{_code(head)}\n\n{markdown(inspect.getdoc(public))}\n"]
@@ -112,7 +155,8 @@ def signature(name: str, function: Any) -> str:
             listed.append("*")
         starred = starred or one.kind in (one.KEYWORD_ONLY, one.VAR_POSITIONAL)
         note = f": {notes[one.name]}" if one.name in notes else ""
-        default = "" if one.default is one.empty else f"{' = ' if note else '='}{one.default!r}"
+        value = "..." if repr(one.default) == "<factory>" else repr(one.default)
+        default = "" if one.default is one.empty else f"{' = ' if note else '='}{value}"
         listed.append(f"{STARS.get(one.kind, '')}{one.name}{note}{default}")
     returns = None if isinstance(tree, ast.ClassDef) or tree.name == "__init__" else tree.returns
     back = "" if returns is None else f" -> {ast.unparse(returns)}"

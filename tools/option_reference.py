@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sdm.java.flags import ACTS, FLAGS, IGNORED, WARNED
+from sdm.maxent.penalty_weights import table_numbers
 from sdm.options.applies import APPLIES, applies
 from sdm.options.reading import SECTIONS, Leaf, leaves
 from sdm_cli.app import whole_app
@@ -47,6 +48,60 @@ MESSAGES = """Most commands also have `--quiet` (`-q`: only warnings and errors)
 `--json` (the result as JSON), `--debug` (the traceback of an error), `--log-file FILE` and `--help`. Commands with many
 options have `--help-all`.
 """
+RUN_FILES = """## Run files
+
+A run file is YAML with a section for each group of options, as in this example. An option that can be repeated in the
+terminal is a list; an option with *on/off* is `true` or `false`. Options of the whole run have no section. Relative
+paths start at the folder of the run file. An option in the terminal replaces its value in the file. `sdm init` writes a
+file with every option, its default and its meaning.
+
+```yaml
+seed: 1
+occurrences:
+  file: occurrences.csv
+  species: [Virtualis montanus, Virtualis aridus]
+layers:
+  files: [layers, more/soil.tif]
+  categorical: [landcover]
+background: {points: 10000, area: buffer, buffer: 200}
+fit: {features: lqh, multiplier: 2}
+test: {folds: 5, split: block, block_size: 100}
+predict: {threshold: maxsss}
+project:
+  scenarios: {warm: warmer}  # or a pattern: future/{gcm}_{ssp}/
+output: {folder: results, figures: [png]}
+```
+
+The other sections are `tune`, `curve`, `path`, `classes`, `joint` and `cluster`. [The JSON Schema](schema.md) lets an
+editor complete the names.
+"""
+VARIABLES = """## Environment variables
+
+- `SDM_CACHE_DIR`: the folder of compiled kernels, by default `~/.cache/sdm` (macOS: `~/Library/Caches/sdm`, Windows:
+  `%LOCALAPPDATA%\\sdm`). Nodes of a cluster may share it. Where it cannot be written, as with a read-only home, every
+  process compiles again.
+- `SDM_THREADS`: the largest number of threads of a process, whatever `--threads` is. `sdm` sets it to 1 in its workers.
+- `TMPDIR`: the folder of temporary files. Results are assembled next to the output folder, which needs the space.
+- `OPENBLAS_NUM_THREADS`, `MKL_NUM_THREADS`, `OMP_NUM_THREADS`: the command sets them to 1, because the last digits of
+  results depend on the number of threads. In Python, set them before numpy is imported.
+- Variables of GDAL, such as `GDAL_CACHEMAX`, `GDAL_HTTP_HEADERS` and `AWS_ACCESS_KEY_ID`, apply to reading layers.
+"""
+BETA = """## Table of beta
+
+Java Maxent's regularisation by feature class and number of presences, before the multiplier (`--beta maxent`). Values
+between the columns are interpolated linearly; beyond the last one they are constant. The weight of a feature is
+`multiplier · max(table · s/√m, 0.001)` ([rules](conventions.md#features-and-penalties)).
+"""
+TABLES = {
+    "linear, without other classes": ("l", "l"),
+    "linear and quadratic, without products": ("lq", "q"),
+    "linear, quadratic and product": ("lqp", "p"),
+    "hinge": ("h", "h"),
+    "threshold": ("t", "t"),
+    "category": ("c", "c"),
+}
+PRESENCES = (1, 10, 17, 30, 100)
+"""Numbers of presences: the first one, and the knots of the tables."""
 FLAGS_OF_JAVA = """## Flags of Java Maxent
 
 `sdm maxent` accepts all flags of `maxent.jar` 3.4 ([Java Maxent](maxent.md)).
@@ -67,7 +122,16 @@ def reference() -> str:
         own = [leaf for leaf in leaves() if leaf.section == section]
         parts.append(f"### {PANELS[section]}\n")
         parts.append(f"{_section_text(section)}\n\n{option_table(own)}\n")
-    return "\n".join([*parts, FLAGS_OF_JAVA, flag_table()])
+    return "\n".join([*parts, RUN_FILES, VARIABLES, BETA, beta_table(), FLAGS_OF_JAVA, flag_table()])
+
+
+def beta_table() -> str:
+    """Return the table of regularisation values, as the program uses it."""
+    lines = [f"| feature classes of the model | {' | '.join(map(str, PRESENCES))} |", "|---" * 6 + "|"]
+    for title, (letters, letter) in TABLES.items():
+        values = (table_numbers(letters, m)[letter] for m in PRESENCES)
+        lines.append(f"| {title} | {' | '.join(f'{value:.4g}' for value in values)} |")
+    return "\n".join(lines) + "\n"
 
 
 def flag_table() -> str:
@@ -92,9 +156,9 @@ def command_parts(command: Any, name: str) -> Iterator[list[str]]:
     own = [each for each in command.params if each.name not in RUN and each.name not in COMMON]
     if own:
         lines += [
-            "| argument or option | meaning |",
-            "|---|---|",
-            *(f"| {_names(each)} | {_cell(each.help)} |" for each in own),
+            "| argument or option | values | default | meaning |",
+            "|---|---|---|---|",
+            *(f"| {_names(each)} | {_own_values(each)} | {_own_default(each)} | {_cell(each.help)} |" for each in own),
             "",
         ]
     taken = [each.opts[-1] for each in command.params if each.name in RUN]
@@ -111,7 +175,9 @@ def option_table(options: list[Leaf]) -> str:
     rows = ["| option | values | default | meaning | in Java Maxent, in R |", "|---|---|---|---|---|"]
     for leaf in options:
         java = java_names(leaf)
-        others = ", ".join(f"`{alias}`" for alias in leaf.aliases if alias not in (leaf.shown, *java))
+        short = leaf.name if leaf.name in leaf.spellings else leaf.shown
+        aliases = dict.fromkeys([short, *leaf.aliases])
+        others = ", ".join(f"`--{each.replace('_', '-')}`" for each in aliases if each not in (leaf.shown, *java))
         meaning = _cell(str(leaf.field.description)) + (f" Also: {others}." if others else "") + _kinds(leaf)
         name = f"`--{leaf.shown.replace('_', '-')}`<br>`{leaf.dotted}`"
         theirs = "; ".join(filter(None, [", ".join(f"`{word}`" for word in java), IN_R.get(leaf.dotted, "")]))
@@ -154,8 +220,27 @@ def _kinds(leaf: Leaf) -> str:
 def _names(parameter: Any) -> str:
     """Return the names of a parameter of a command."""
     if parameter.param_type_name == "argument":
-        return f"`{(parameter.metavar or parameter.name.upper()).replace('|', 'or')}`"
+        return " \\| ".join(f"`{word.strip()}`" for word in (parameter.metavar or parameter.name.upper()).split("|"))
     return ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _own_values(parameter: Any) -> str:
+    """Return the values of a parameter of a command, which no run has."""
+    if parameter.param_type_name == "argument":
+        return "required" if parameter.required else ""
+    if parameter.is_flag:
+        return "on/off" if parameter.secondary_opts else ""
+    words = " \\| ".join(f"`{word}`" for word in str(parameter.metavar or parameter.type.name.upper()).split("|"))
+    return f"{words}, required" if parameter.required else words
+
+
+def _own_default(parameter: Any) -> str:
+    """Return the default of a parameter of a command; its help names one that depends on other options."""
+    default = parameter.default
+    if parameter.param_type_name == "option" and parameter.is_flag:
+        return "on" if default and parameter.secondary_opts else ""
+    simple = isinstance(default, (str, int, float)) and not isinstance(default, bool) and default != ""
+    return f"`{default}`" if simple else ""
 
 
 def _cell(text: str | None) -> str:

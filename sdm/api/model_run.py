@@ -130,7 +130,25 @@ class ModelRun:
 
     @property
     def numbers(self) -> Numbers:
-        """All measures, as in the JSON file of the results."""
+        """All measures, by name, as in the JSON file of the results.
+
+        For one species (a key whose analysis was not requested is absent):
+
+        - `training_presences`, `background_points`: numbers of records, and of cells of the domain.
+        - `features`, `features_with_weight`, `classes`: numbers of features, and their classes.
+        - `status`: `converged`, `max_iterations`, `stalled` or `separable`.
+        - `gap` (nats), `iterations`, `certificate`: bound on the distance to the optimum, rounds, scope of the bound.
+        - `gain`, `regularized_gain`, `log_loss_train`, `entropy`: in nats.
+        - `auc_train`, `mean_cloglog`: training AUC; mean cloglog value over the domain.
+        - `test_presences`, `auc_test`, `auc_test_deviation`, `test_gain`, `log_loss_test`: with test records.
+        - `cross_validation`: with folds: `method`, `rows` (one per fold) and `mean` (`auc.val.avg`, `auc.val.sd`, …).
+        - `importance`: lists `permutation`, `contribution` and `jackknife`, with a row per variable.
+        - `thresholds`: by rule: `raw`, `cumulative`, `cloglog`, and the shares `area`, `training_omission` and
+          `test_omission`. `map_threshold` is the chosen threshold on the scale of the map.
+        - `map`: `cells`, `min`, `max` and `mean`. `outside`: `cells`, `share` and `km2` outside the training range.
+        - `null_models`: `iterations`, and `tests` with a row per measure. `tuning`: the chosen setting.
+        - `versions`, `files`, `notes`, `notices`, `warnings`, `records`: the origin of the results.
+        """
         return self._results.numbers
 
     @property

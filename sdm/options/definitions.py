@@ -27,8 +27,8 @@ class RunOptions(Section):
     )
     preset: Literal["best"] | None = option(
         None,
-        "Recommended settings for several species: best. It sets a target-group background and the mean of a committee "
-        "and a model with shared axes. These settings were chosen on the NCEAS benchmark.",
+        "Recommended settings for several species: best. Target-group background and the mean of two models (committee "
+        "and shared axes). Chosen on the NCEAS benchmark. The mean has no certificate.",
     )
 
     occurrences: OccurrenceOptions = Field(default_factory=OccurrenceOptions)

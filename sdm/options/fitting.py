@@ -138,8 +138,8 @@ class FitOptions(Section):
     )
     axes: str | None = option(
         None,
-        "Shared axes: group.npz of an earlier run, whose axes are used for these species. Three records are enough. "
-        "Default: the axes are fitted to the species of this run.",
+        "Shared axes: group.npz of an earlier run, whose axes are used for these species. At least three records are "
+        "needed. Default: the axes are fitted to the species of this run.",
     )
     spatial: bool = option(
         False, "Shared axes: add smooth functions of location, for maps within the region of the records only."
@@ -154,7 +154,7 @@ class FitOptions(Section):
     add_presences: Literal["all", "distinct", "none"] | None = option(
         None,
         "Presences that are added to the background: all, distinct or none. With distinct, only presences that are not "
-        "in it are added, as in Java Maxent. Default: all; distinct with --bounds and with --knots maxnet.",
+        "in it, as in maxnet, and in Java Maxent with layers. Default: all; distinct with --bounds and --knots maxnet.",
     )
     smoothing: Positive = option(0.1, "Penalty smoothed_l1: width of the smoothing; 0 is the limit l1.")
     ratio: Positive | None = option(
@@ -191,11 +191,11 @@ class TestOptions(Section):
         "random", "leave-one-out", "block", "equal-blocks", "checkerboard", "buffer", "environment", "own"
     ] = option(
         "random",
-        "Division of the records into folds: random, block, environment, and others. With leave-one-out, each record "
-        "is a fold. With block, folds consist of squares. With equal-blocks, four blocks have equal counts. With "
-        "checkerboard, folds alternate in squares. With buffer, each record is a fold, and records around it are not "
-        "used for training. With environment, folds are clusters in the environment. With own, --fold-column contains "
-        "the folds.",
+        "Division of the records into folds: random, block, buffer, environment, and others. With leave-one-out, each "
+        "record is a fold. With block, folds consist of squares. With equal-blocks, four blocks have equal counts. "
+        "With checkerboard, folds alternate in squares. With buffer, each record is a fold, and records around it are "
+        "not used for training. With environment, folds are clusters in the environment. With own, --fold-column "
+        "contains the folds.",
     )
     validation_background: Literal["full", "partition"] = option(
         "full", "Background for the validation of a fold: all of it, or its part in the area of the fold."

@@ -185,7 +185,7 @@ class BackgroundOptions(Section):
         "buffer, it is the area around the records of a species; with hull, their convex hull.",
         "study_area",
     )
-    buffer: Positive | None = option(None, "Width of the buffer in km, for --study-area buffer or hull.")
+    buffer: Positive | None = option(None, "Width of the buffer in km: required for --study-area buffer, 0 for hull.")
     area_weighted: bool = option(False, "Sample cells in proportion to their true area, for layers in degrees.")
     target_group: str | None = option(
         None, "Records of the target group: species recorded by the same methods. Default: all species of the file."

@@ -52,8 +52,8 @@ class JointOptions(Section):
     )
     cost: Literal["cv"] | Positive = option(
         "cv",
-        "Cost C of a wrong label, or cv (chosen by cross-validation). The penalty on the weights of a CRF is 1/C. With "
-        "cv, C is chosen by held-out log loss (CRF) or wrong labels (max margin).",
+        "Inverse strength of the penalty; larger values fit more closely. For max-margin learners, it is the cost of a "
+        "wrong label. With cv, it is chosen by held-out log loss (CRF) or wrong labels (max margin).",
         "c",
     )
     shrinkage: Literal["cv"] | Positive = option(1.0, "Lambda of the laplace prior, or cv; larger values drop weights.")

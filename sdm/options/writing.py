@@ -32,13 +32,11 @@ class PredictOptions(Section):
         "the limits of the range; with free, they are not. With none, there is no prediction. Models of one species "
         "also have fade (clamp minus its difference from free) and lower (the lower of the two).",
     )
-    clamp: bool | None = option(
-        None, "Earlier form of --extrapolation: --clamp is clamp, --no-clamp is free.", "doclamp"
-    )
+    clamp: bool | None = option(None, "Java Maxent's name: same as --extrapolation clamp (or free).", "doclamp")
     threshold: Literal["mtp", "10p", "maxsss", "equal"] | float | None = option(
         None,
-        "Also map presence and absence: mtp, 10p, maxsss, equal, or a value. The rules are minimum training presence, "
-        "10th percentile of training presences, maximum sum of sensitivity and specificity, and their equality.",
+        "Also map presence and absence, by a rule or a value. Rule mtp is the minimum training presence, and 10p the "
+        "10th percentile. With maxsss, the sum of sensitivity and specificity is largest; with equal, they are equal.",
         "applythresholdrule",
     )
     temperature: Positive = option(
@@ -68,7 +66,7 @@ class ProjectOptions(Section):
         *("projections", "projectionlayers"),
         formerly="predict.projections",
     )
-    reference: Files = option([], "Layers of the reference period, for maps of change. Default: the layers of the fit.")
+    reference: Files = option([], "Layers of the reference, for maps of change. Default: in sdm fit, its layers.")
     thresholds: Words = option(
         [],
         "Thresholds of presence: mtp, 10p, maxsss, equal, or values. Change is computed with the first. Default: "

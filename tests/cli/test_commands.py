@@ -259,7 +259,7 @@ def test_debug_shows_where(world, tmp_path: Path) -> None:
         (ImportError("_algos.so: failed to map segment from shared object"), "not enough memory"),
         (OSError(12, "Cannot allocate memory"), "not enough memory"),
         (OSError(24, "Too many open files", "a.tif"), "too many open files: raise the limit"),
-        (ZeroDivisionError("no"), "unexpected ZeroDivisionError: no (this is a fault of sdm; --debug shows where)"),
+        (ZeroDivisionError("no"), "unexpected ZeroDivisionError: no (this is a bug in sdm; --debug shows where)"),
     ],
 )
 def test_whatever_happens_is_one_line(monkeypatch, problem, part) -> None:

@@ -269,7 +269,7 @@ def judge(text: str, code: int, seconds: float, memory: int) -> str | None:
     errors = [line for line in text.splitlines() if line.startswith(("error: ", "problem "))]
     wrong = {
         "a traceback": "Traceback" in text or "Exception ignored" in text,
-        "unexpected": "fault of sdm" in text,
+        "unexpected": "bug in sdm" in text,
         f"exit code {code}": code not in (0, 1, 2),
         "no error said": bool(code) and not errors,
         "control characters": bool(re.search(r"[\x00-\x08\x0b-\x1f\x7f]", text)),

@@ -168,7 +168,7 @@ ONE_PLACE = {"x": np.full(100, 10.0), "y": np.full(100, 50.0)}
     [
         ({"folds": 60}, {}, r"there are 50 sites \(100 visits, .*\) for 60 folds: use --folds 50 at most"),
         ({"replicates": 60}, {}, "there are 50 sites"),
-        ({"split": "block", "block_size": 9000}, {}, "the sites are in 1 blocks of 9000, expected 5"),
+        ({"split": "block", "block_size": 9000}, {}, "5 folds need at least 5 blocks with sites, got 1 of size 9000"),
         ({"split": "buffer", "radius": 9000}, {}, r"site 1 has 0 others beyond 9000"),
         ({"split": "block", "block_size": 9}, {"x": np.full(100, np.nan)}, "50 of 50 sites have no coordinates"),
         ({"split": "checkerboard"}, ONE_PLACE, "the sites are all on squares of one colour"),

@@ -132,6 +132,9 @@ def aicc(y_true: ArrayLike, y_raw: ArrayLike, coefficients: int) -> Aicc:
     """Return Akaike's criterion for small samples (Warren and Seifert 2011); the model with the lowest value is
     preferred.
 
+    It is ``2k − 2 ln L + 2k(k + 1)/(m − k − 1)`` for `m` presences and `k` coefficients. `L` is the product of the raw
+    values at the presences, scaled to sum to one over the background. It is undefined from ``k = m − 1`` on.
+
     Parameters
     ----------
     y_true : (n,) array

@@ -51,7 +51,8 @@ def blocks(
     around = np.bincount(square[len(xy) :], minlength=n_squares)
     if np.count_nonzero(counts) < k:
         raise FoldsError(
-            f"the {noun} are in {np.count_nonzero(counts)} blocks of {size:g}, expected {k}: use a smaller size"
+            f"{k} folds need at least {k} blocks with {noun}, got {np.count_nonzero(counts)} of size {size:g}: use a "
+            "smaller size"
         )
     fold = _deal(counts, around, k, np.random.default_rng(seed))[square]
     return replace(by_group("block", fold[: len(xy)], fold[len(xy) :], background, noun=noun), outlines=lines)

@@ -238,7 +238,7 @@ def _not_found(missing: Sequence[str], names: Sequence[str], used: Sequence[str]
         hint = f"if these layers are the same variables, use --rename '{rule}'. "
     others = f" (nor do {more:,} more)" if more > 1 else f" (nor does '{missing[1]}')" if more else ""
     listed = ", ".join(sorted(names)[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
-    return f"{noun} '{name}' does not exist{others}: {hint}The layers are {listed}"
+    return f"{noun} '{name}' does not exist{others}: {hint}{'The' if hint else 'the'} layers are {listed}"
 
 
 def _common_rule(missing: Sequence[str], free: Sequence[str]) -> str | None:

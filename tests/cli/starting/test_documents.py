@@ -81,8 +81,9 @@ def test_the_study_shows_what_it_says(study) -> None:
 
 
 def patterns(section: str) -> list[re.Pattern[str]]:
-    """What the first column of the tables of a section names, as patterns of names."""
+    """What the first column of the tables of a section names, or the lists before their colons, as patterns."""
     rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    rows += [line.partition(": ")[0] for line in section.splitlines() if line.startswith("- `")]
     words = [word for row in rows for word in re.findall(r"`([^`]+)`", row)]
     return [re.compile(re.sub(r"<\w+>", ".+", re.escape(word))) for word in words]
 
@@ -117,7 +118,9 @@ def test_every_option_is_in_the_reference(site: Path) -> None:
     for leaf in leaves():
         (row,) = (line for line in text.splitlines() if f"<br>`{leaf.dotted}` |" in line)
         assert f"`--{leaf.shown.replace('_', '-')}`" in row
-        assert all(f"`{alias}`" in row for alias in leaf.aliases if alias != leaf.shown)
+        java = option_reference.java_names(leaf)
+        named = [f"`{alias}`" if alias in java else f"`--{alias.replace('_', '-')}`" for alias in leaf.aliases]
+        assert all(alias in row for alias in named), leaf.dotted
         assert normalize(leaf.dotted) == leaf.shown.replace("_", "-"), "the full name works in the terminal"
     assert set(option_reference.IN_R) <= {leaf.dotted for leaf in leaves()}
     (row,) = (line for line in text.splitlines() if "<br>`fit.multiplier` |" in line)
@@ -134,8 +137,8 @@ def test_pages_have_the_present_names_of_options(site: Path) -> None:
         assert not [word for word in words if re.search(rf"{re.escape(word)}(?![\w-])", text)], page.name
 
 
-OTHERS = {"break-system-packages", "part", "setting", "summary", "nworkers", "name", "no-name", "help"}
-"""Options on pages that are not options of our commands: of benchmarks, of Dask, of pip; a name for all."""
+OTHERS = {"break-system-packages", "mem", "part", "setting", "summary", "nworkers", "name", "no-name", "help"}
+"""Options on pages that are not options of our commands: of benchmarks, of Dask, of pip, of SLURM; a name for all."""
 
 
 def test_options_that_pages_speak_of_exist(site: Path) -> None:

@@ -17,7 +17,7 @@ import sdm
 from sdm.models.file import KINDS
 from sdm.run.outcome import ModelOutcome, Outcome
 
-FORMAT = page_of("model_file").read_text(encoding="utf-8")
+FORMAT = (ROOT / "docs" / "development" / "model_file.md").read_text(encoding="utf-8")
 SCHEMA = page_of("schema").read_text(encoding="utf-8")
 
 

@@ -249,7 +249,7 @@ def test_help_shows_the_entry_of_an_error() -> None:
     """Whoever reads a code at the end of a message types it."""
     shown = succeed("help", "e013").stdout
     assert shown.startswith("## E013: A column is missing\n")
-    assert "**Cure.** Name the columns: `--x-column east" in shown
+    assert "**Solution.** Name the columns: `--x-column east" in shown
     assert "E014" not in shown
     assert "there is no page, option or term 'E998'" in fail("help", "E998", code=2)
 

@@ -48,6 +48,7 @@ NOT_COMPARED = {
     ],
     "by definition": [
         ("first_model", "0.5 is chance"), ("notebook", "0.5 is chance"), ("validation", "0.5 is chance"),
+        ("troubleshooting", "AUC below 0.5"),
         ("first_model", "about 0.10"), ("validation", "about 0.10"), ("bradypus", "should exclude 10 %"),
         ("joint", "2^S sets"), ("joint", "4 × weight is the log odds ratio"),
         ("preparing", "from −180 to 180° or from 0 to 360°"), ("preparing", "of more than 180°"),

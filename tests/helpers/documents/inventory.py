@@ -7,9 +7,8 @@ from pathlib import Path
 from documents.commands import ROOT
 
 FOLDERS = ("start", "tutorials", "how-to")
-PAGES = {
-    path.stem: path for path in (ROOT / "README.md", *(p for f in FOLDERS for p in (ROOT / "docs" / f).glob("*.md")))
-}
+_FILES = [ROOT / "README.md", *(path for name in FOLDERS for path in sorted((ROOT / "docs" / name).glob("*.md")))]
+PAGES = {path.stem: path for path in _FILES}
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
          "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty")  # fmt: skip
 TENS = {"thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000, "million": 1_000_000}
