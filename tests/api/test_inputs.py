@@ -11,7 +11,7 @@ from rasterio.io import MemoryFile
 from rasterio.vrt import WarpedVRT
 
 import sdm
-from sdm.api.grids import write_xarray
+from sdm.api.grids import _nodata, write_xarray
 from sdm.api.inputs import ObjectFiles
 from sdm.api.saving import PrivateFolder
 
@@ -158,3 +158,15 @@ def test_objects_for_every_option_that_takes_a_file(world) -> None:
     known = run.map.notnull().any("y")
     assert bool(known[run.map["x"] < west - 0.2].any())
     assert not bool(known[run.map["x"] > west + 0.2].any())
+
+
+def test_only_a_declared_code_of_whole_numbers_means_no_data() -> None:
+    """0 is a class of many land-cover maps."""
+    whole, real = xr.DataArray(np.zeros((2, 2), dtype=np.int16)), xr.DataArray(np.zeros((2, 2)))
+    assert _nodata(whole, np.dtype(np.int16)) is None
+    assert np.isnan(_nodata(real, np.dtype(np.float64)))
+    assert _nodata(whole.assign_attrs(_FillValue=-9999), np.dtype(np.int16)) == -9999
+    whole.encoding["missing_value"] = 255
+    assert _nodata(whole, np.dtype(np.int16)) == 255
+    real.encoding["_FillValue"] = -1.0
+    assert np.isnan(_nodata(real, np.dtype(np.float64))), "xarray has replaced it when it read the file"

@@ -218,6 +218,12 @@ def test_plots_are_axes(run: sdm.Run) -> None:
     np.testing.assert_allclose(run.plot.curve("elevation").lines[0].get_ydata(), elevation["response"])
     for name in ("omission", "jackknife", "folds"):
         assert getattr(run.plot, name)().has_data()
+        own = pyplot.figure().add_subplot()
+        assert getattr(run.plot, name)(ax=own) is own
+    own = pyplot.figure().add_subplot()
+    assert run.plot.map(ax=own) is own
+    own = pyplot.figure().add_subplot()
+    assert run.plot.curve("elevation", own) is own
     assert run.plot.map("thresholded map", records=False).has_data()
     with pytest.raises(sdm.SdmError, match="no response curve of 'rain'"):
         run.plot.curve("rain")

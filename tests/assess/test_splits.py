@@ -85,6 +85,11 @@ def test_random_folds_are_of_equal_size(m, k, seed) -> None:
     assert np.array_equal(split.group, random_folds(m, k, seed).group)
 
 
+def test_every_seed_has_its_own_folds() -> None:
+    drawn = {tuple(random_folds(30, 3, seed).group.tolist()) for seed in range(20)}
+    assert len(drawn) == 20
+
+
 def test_leave_one_out_holds_out_each_once() -> None:
     split = leave_one_out(7)
     check_partition(split, 7, 0)

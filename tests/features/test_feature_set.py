@@ -1,5 +1,7 @@
 """One numbering over all families, and names that a person reads."""
 
+import re
+
 import naive
 import numpy as np
 import pytest
@@ -77,6 +79,13 @@ def test_names():
     assert "threshold(rain, 7.5)" in names
     assert names[-2:] == ["(soil=7)", "(soil=8)"]
     assert len(set(names)) == len(names)
+    heat = np.linspace(0.9, 4.1, 50)
+    values = features.terms().evaluate(np.column_stack([heat, np.full(50, 6.0), np.full(50, 7.0)]))
+    for name, column in zip(names, values.T):
+        if found := re.fullmatch(r"hinge\(heat, (\.\.)?([\d.]+?)(\.\.)?\)", name):
+            beyond = heat < float(found[2]) if found[1] else heat > float(found[2])
+            assert np.all(np.abs(column[beyond]) > 0), name
+            assert np.all(column[~beyond] <= 0), name
 
 
 def test_classes_read_by_their_labels():

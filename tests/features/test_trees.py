@@ -238,6 +238,15 @@ def test_a_part_of_the_cells_stands_for_all():
     assert mass[box[cells]].sum() == pytest.approx(g[box].sum(), abs=0.02)
 
 
+def test_small_violations_of_both_signs_keep_theirs():
+    g = np.where(np.arange(6000) % 3 == 0, -1.0, 0.5) / 6000 * (1 + np.arange(6000) / 6000)
+    cells, mass = systematic(g, 600)
+    assert cells.size <= 600
+    assert np.array_equal(np.sign(mass), np.sign(g[cells]))
+    for sign in (1, -1):
+        assert mass[sign * mass > 0].sum() == pytest.approx(g[sign * g > 0].sum(), rel=0.1)
+
+
 def test_exact_trees_refuse_what_they_cannot_enumerate():
     x = np.arange(60.0).reshape(20, 3) % 17
     with pytest.raises(OptionError, match=r"exact trees allow"):

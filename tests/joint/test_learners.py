@@ -10,7 +10,7 @@ from joint.brute import MISSING, features_of, problem
 from sdm.errors import OptionError
 from sdm.joint.discriminant import Discriminant, LabelledSites, of_labels
 from sdm.joint.graph import edgeless
-from sdm.joint.learners.crf import duality_gap, fit_crf
+from sdm.joint.learners.crf import _mixed_entropy, duality_gap, fit_crf
 from sdm.joint.learners.learned_weights import Dual
 from sdm.joint.learners.margin import MarginProblem, fit_m3n, solve_margin
 from sdm.joint.learners.priors import divergence, posterior_variance, shrunk_eta
@@ -365,3 +365,13 @@ def test_a_dual_point_of_another_prior_is_a_valid_start():
     cold = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), tolerance=1e-6, max_steps=500)
     warm = solve_margin(d, sites, 0.5, np.full(d.size, 2.0), start=first.dual, tolerance=1e-6, max_steps=500)
     assert warm.primal == pytest.approx(cold.primal, rel=1e-4)
+
+
+@given(st.integers(0, 50), st.sampled_from([0.1, 0.5, 0.9, 1.0]))
+def test_the_entropy_of_a_mixture_with_the_true_labelling(seed: int, t: float) -> None:
+    """From the entropies of the distributions alone, against a sum over all labellings of every site."""
+    p = np.random.default_rng(seed).dirichlet(np.ones(8), size=5)
+    true = p[:, 0]
+    mixed = (1 - t) * p + t * (np.arange(8) == 0)
+    expected = -np.sum(mixed * np.log(np.maximum(mixed, 1e-300)))
+    assert _mixed_entropy(-np.log(true), float(-np.sum(p * np.log(p))), t) == pytest.approx(expected, abs=1e-9)

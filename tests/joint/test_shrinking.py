@@ -262,6 +262,9 @@ def test_the_bound_is_its_formula_and_says_when_it_says_nothing():
         assert not bound.numbers()["says_something"]
         assert bound.sites_needed is None or bound.sites_needed > sites.n
     assert pac_bayes(d, sites.take(np.zeros(10**5, dtype=int)), _agreeing(d, sites), 1e-3).value < 1
+    many, w = sites.take(np.zeros(10**5, dtype=int)), _agreeing(d, sites)
+    for scale in (0.5, 4.0):
+        assert pac_bayes(d, many, scale * w, 1e-3).value == pytest.approx(pac_bayes(d, many, w, 1e-3).value, rel=1e-6)
     for name in ("crf-l2", "l1-m3n"):
         learner = Learner(name)
         assert learner.bound(d, sites, bias, learner.fit(d, sites, bias)) is None

@@ -186,6 +186,19 @@ def test_ranges_have_their_area_and_middle(tmp_path: Path, presence: Path) -> No
     assert set(patches["threshold_rule"]) == {"10p"}
 
 
+def test_middles_of_ranges_are_in_the_system_of_the_map(tmp_path: Path) -> None:
+    geopandas = pytest.importorskip("geopandas")
+    grid = Grid(width=40, height=30, transform=Affine(1000, 0, 400_000, 0, -1000, 5_600_000), crs=CRS.from_epsg(25833))
+    raster = Raster.presence(tmp_path / "metres.tif")
+    with writing_cogs(grid, [raster]) as (file,):
+        band = np.zeros((30, 40), dtype=np.uint8)
+        band[10:12, 20:24] = 1
+        file.write(band, 1)
+    add_ranges({"metres": raster.path}, tmp_path / "out.gpkg", {})
+    (middle,) = geopandas.read_file(tmp_path / "out.gpkg", layer="centroids").geometry
+    assert (middle.x, middle.y) == pytest.approx((422_000, 5_589_000), abs=50)
+
+
 def test_styles_lie_beside_their_raster(suitability: Path) -> None:
     assert [place.name for place in style_places(suitability)] == ["sp.qml", "sp.sld"]
     assert write_styles(suitability) == style_places(suitability)

@@ -154,3 +154,10 @@ def test_the_words_of_a_scale_bar_stay_in_the_map(corner, limits) -> None:
     inside, frame = bar.get_window_extent(), axes.get_window_extent()
     assert frame.x0 <= inside.x0
     assert inside.x1 <= frame.x1
+
+
+def test_two_curves_have_a_legend_and_one_has_none() -> None:
+    one = ResponseCurve(X.tolist(), (X / 200 + 0.2).tolist(), None, (0.0, 100.0))
+    for curves, entries in (({"mean": one}, 0), ({"mean": one, "only": one}, 2)):
+        legend = plot_curve(curve_chart("warmth", curves, title="", y_label="", y_range=(0.0, 1.0))).get_legend()
+        assert (0 if legend is None else len(legend.get_texts())) == entries

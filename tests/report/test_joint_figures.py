@@ -11,7 +11,15 @@ from terminal import picture
 
 from sdm.joint.graph import Forest, chain, edgeless
 from sdm.joint.graph import forest_of_edges as edges_given
-from sdm.report.figures.associations import draw_matrix, draw_network, draw_partition, hang, likeness_order, link_style
+from sdm.report.figures.associations import (
+    _leading,
+    draw_matrix,
+    draw_network,
+    draw_partition,
+    hang,
+    likeness_order,
+    link_style,
+)
 from sdm.report.figures.maps.drawn import draw_richness
 
 
@@ -141,3 +149,14 @@ def test_parts_of_the_variance_are_as_wide_as_their_shares(tmp_path: Path) -> No
     grey = np.abs(picture(path).astype(int) - [138, 143, 148]).max(axis=2) < 3
     widths = [row.sum() for row in grey if row.sum() > 100]
     assert max(widths) / min(widths) == pytest.approx(2, rel=0.05)
+
+
+def test_leading_vectors_are_the_best_product_of_two() -> None:
+    rng = np.random.default_rng(2)
+    effect = np.outer([1.0, -2.0, 0.5], [3.0, -1.0, 0.5, 2.0]) + 0.05 * rng.normal(size=(3, 4))
+    for sign in (1, -1):
+        left, right = _leading(sign * effect)
+        product = np.outer(left, right) * (left @ (sign * effect) @ right)
+        np.testing.assert_allclose(product, sign * effect, atol=0.2)
+        assert left @ (sign * effect) @ right > 0
+        assert right[np.argmax(np.abs(right))] > 0, "the same picture for the same model"

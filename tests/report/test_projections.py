@@ -24,8 +24,10 @@ from terminal import succeed
 from sdm.errors import DataError
 from sdm.kinds.pages import make_page, make_pages
 from sdm.kinds.registry import read_results
+from sdm.report.figures.maps.plan import MapFrame
 from sdm.report.figures.projection.scenarios import draw_scenarios, extrapolated_cells, hatch, spanned
-from sdm.report.figures.projection.shifts import draw_change
+from sdm.report.figures.projection.shifts import _enlarge, draw_change
+from sdm.report.figures.style import own_axes
 from sdm.report.pages.maps.scenario_panel import AROUND, LEVELS, panel
 from sdm.report.paper import Paper
 from sdm.report.pictures import read_picture, resized
@@ -521,3 +523,19 @@ def test_a_batch_with_scenarios_has_all_pages_as_report_makes_them(world: Path, 
         assert np.abs(shown[~gone] / LEVELS - wanted[~gone]).max() <= 1 / LEVELS
         row = next(row for row in own.rows if row[:1] == ["warmer"])
         assert row[3] == f"{scenario['change']['gain']['km2']:,.0f}"
+
+
+def test_shifts_are_enlarged_around_their_points(tmp_path: Path) -> None:
+    folder = project(tmp_path / "out")
+    picture = read_picture(folder / "A_2050" / "Virtualis_montanus.tif", 700)
+    axes = own_axes(None)
+    left, bottom, right, top = MapFrame.of(picture).limits
+    points = [(left + 0.5 * (right - left), bottom + 0.5 * (top - bottom)), (left + 0.55 * (right - left), bottom)]
+    assert not _enlarge(axes, picture, points), "they are far from each other"
+    near = [(x, bottom + share * (top - bottom)) for (x, _), share in zip(points, (0.4, 0.42))]
+    assert _enlarge(axes, picture, near)
+    for (low, high), (first, last), places in zip(
+        (axes.get_xlim(), axes.get_ylim()), ((left, right), (bottom, top)), zip(*near)
+    ):
+        assert (high - low) / (last - first) == pytest.approx(0.2), "four times as wide as the points are apart"
+        assert first <= low <= min(places) <= max(places) <= high <= last

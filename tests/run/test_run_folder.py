@@ -2,12 +2,13 @@
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from sdm.run.journal import JOURNAL, Journal, append_lines
-from sdm.run.run_folder import NAME, RunFolder
+from sdm.run.run_folder import NAME, RunFolder, UnitNotes
 from sdm.storage.commit import staging_species
 from sdm.storage.written_files import LISTED, read_list, write_list
 
@@ -84,3 +85,12 @@ def test_a_run_that_goes_on_lists_no_files_of_the_users(tmp_path: Path, ends_ear
     else:
         work()
     assert json.loads((tmp_path / LISTED).read_text()) == ["b/", "summary.csv"]
+
+
+def test_the_last_step_of_a_unit_is_the_one_that_a_dead_worker_was_at(tmp_path: Path) -> None:
+    notes = UnitNotes(tmp_path / "0.jsonl")
+    assert notes.last() == ("", "", 0.0)
+    for step, species in (("fit", "oak"), ("map", "oak"), ("fit", "ash")):
+        notes.begin(step, species)
+        assert notes.last()[:2] == (step, species)
+    assert notes.last()[2] == pytest.approx(time.time(), abs=60)

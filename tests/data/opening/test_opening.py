@@ -92,6 +92,7 @@ def hostile(folder: Path, address: str) -> dict[str, str]:
         "instruction": virtual(source(f"{folder}/<?x?>a.tif", 0)),
         "entity": f"<!DOCTYPE a [<!ENTITY b '{remote}'>]>" + virtual(source("&b;")),
         "code": virtual(f"{good}<PixelFunctionType>f</PixelFunctionType>", 'subClass="VRTDerivedRasterBand"'),
+        "band of code": virtual(good, 'subClass="VRTDerivedRasterBand"'),
         "warped": virtual(good).replace("<VRTDataset ", '<VRTDataset subClass="VRTWarpedDataset" '),
         "options": virtual(good.replace("<SourceBand>", '<OpenOptions><OOI key="a">b</OOI></OpenOptions><SourceBand>')),
         "overview": virtual(

@@ -96,3 +96,12 @@ def test_a_file_opened_in_one_thread_may_be_closed_in_another(tmp_path, write_ra
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as another:
         reader = one.submit(stack.reader).result()
         another.submit(reader.close).result()
+
+
+def test_a_box_around_everything_is_everything(stack, whole):
+    left, bottom, right, top = stack.bounds
+    near = stack.within((left, bottom, right, top))
+    assert (near.reach.height, near.reach.width) == (stack.height, stack.width)
+    np.testing.assert_array_equal(whole(near), whole(stack))
+    strip = stack.within((right - 1.0, bottom, right, top)).reach
+    assert (strip.height, strip.col_off + strip.width) == (stack.height, stack.width)

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,11 @@ def tree_digest(tree: Any) -> dict[str, float]:
         if not PASSING & set(key):
             parts.setdefault("/".join(key[:2]), []).append(value)
     return {key: _figure(values) for key, values in parts.items()}
+
+
+def printed_digest(output: str) -> dict[str, float]:
+    """Return a figure of the numbers that a command prints."""
+    return {"printed": _figure(map(float, NUMBER.findall(output)))}
 
 
 def folder_digest(folder: Path) -> dict[str, float]:
@@ -62,6 +68,8 @@ def _parts(path: Path) -> Iterator[tuple[str, Iterable[float]]]:
                 cells = np.ma.filled(band.astype(np.float64), np.nan).ravel()
                 known = np.flatnonzero(np.isfinite(cells))
                 yield "values", [*known.tolist(), *cells[known].tolist()]
+            words = ",".join(source.tags().get(key, "") for key in ("species", "scale", "what", "threshold_rule"))
+            yield "tags", [float(zlib.crc32(words.encode()))]
             yield "grid", [*source.transform[:6], source.nodata or 0.0]
     elif path.suffix == ".html":
         page = re.sub(r"<(script|style)\b.*?</\1>|<img\b[^>]*>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)

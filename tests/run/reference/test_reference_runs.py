@@ -54,9 +54,14 @@ def test_a_run_gives_the_numbers_that_it_gave(name: str, world: Path, monkeypatc
 def models(world: Path) -> Path:
     """The world with a model of each kind."""
     with contextlib.chdir(world):
-        for words in cases.MODELS.values():
-            succeed(*shlex.split(words))
+        for name, words in cases.MODELS.items():
+            (world / f"{name}.txt").write_text(succeed(*shlex.split(words)).output, encoding="utf-8")
     return world
+
+
+@pytest.mark.parametrize("kind", cases.MODELS)
+def test_a_run_prints_the_numbers_that_it_printed(kind: str, models: Path) -> None:
+    compare(f"printed {kind}", digest.printed_digest((models / f"{kind}.txt").read_text(encoding="utf-8")))
 
 
 @pytest.mark.parametrize("name", cases.COMMANDS)
@@ -65,8 +70,11 @@ def test_a_command_gives_the_numbers_that_it_gave(name: str, models: Path, monke
     words, folder = shlex.split(cases.COMMANDS[name]), models / "out" / name
     if f"out/{name}/" in cases.COMMANDS[name] or words[0] == "maxent":
         folder.mkdir(parents=True)
-    output = succeed(*words).stdout
-    compare(name, digest.folder_digest(folder) if folder.exists() else digest.tree_digest(json.loads(output)))
+    result = succeed(*words)
+    if folder.exists():
+        compare(name, digest.folder_digest(folder) | digest.printed_digest(result.output))
+    else:
+        compare(name, digest.tree_digest(json.loads(result.stdout)))
 
 
 def compare(name: str, numbers: dict[str, float]) -> None:
