@@ -283,3 +283,7 @@ COMMANDS = {
     " --shared-axes 2 --seed 8",
 }
 """Commands by the name of the folder of their results; those without one are compared by what they print."""
+
+LONG = {"classes", "ensemble", "shared", "java", "community_l1", "community_m3n", "path", "project", "structural"}
+LONG |= {"blocks", "equal_blocks", "tune"}
+"""Runs of a second or more, which wait for `make test-all`."""

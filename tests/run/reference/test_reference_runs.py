@@ -9,6 +9,7 @@ import importlib.util
 import json
 import os
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+def with_marks(names: Iterable[str]) -> list[Any]:
+    """Return the names, those of long runs with a mark."""
+    long = pytest.mark.thorough
+    return [pytest.param(name, marks=long if name in cases.LONG else ()) for name in names]
+
+
+@pytest.mark.parametrize("name", with_marks(cases.CASES))
 def test_a_run_gives_the_numbers_that_it_gave(name: str, world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(world)
     files = {"occurrences.file": "one.csv", "layers.files": ["w/layers"], "output.folder": f"out/{name}"}
@@ -64,7 +71,7 @@ def test_a_run_prints_the_numbers_that_it_printed(kind: str, models: Path) -> No
     compare(f"printed {kind}", digest.printed_digest((models / f"{kind}.txt").read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("name", cases.COMMANDS)
+@pytest.mark.parametrize("name", with_marks(cases.COMMANDS))
 def test_a_command_gives_the_numbers_that_it_gave(name: str, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(models)
     words, folder = shlex.split(cases.COMMANDS[name]), models / "out" / name
