@@ -73,7 +73,7 @@ def partial_roc(y_true: ArrayLike, y_score: ArrayLike, *, omitted: float = 0.05)
     Returns
     -------
     float
-        From 1 for a random prediction to 2; NaN if all background is on one side of the last threshold.
+        0 to 2, where 1 is a random prediction; NaN if all background is on one side of the last threshold.
 
     Raises
     ------

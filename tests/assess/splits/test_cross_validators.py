@@ -99,7 +99,7 @@ def test_degrees_are_known_by_name_and_by_crs(table):
     expected = [test.tolist() for _, test in asked.split(degrees, y)]
     for coordinates in (("longitude", "latitude"), points):
         assert [t.tolist() for _, t in SpatialBlocks(500, coordinates=coordinates).split(degrees, y)] == expected
-    with pytest.raises(DataError, match="blocks of 500"):
+    with pytest.raises(DataError, match="got 1 of size 500"):
         list(SpatialBlocks(500, coordinates=("longitude", "latitude"), geographic=False).split(degrees, y))
 
 
