@@ -45,7 +45,9 @@ def main() -> None:
     except BrokenPipeError:
         code = CUT_OFF
     except OSError as error:
-        code = _say(f"error: standard output cannot be written ({error.strerror or error}) [E060]")
+        from sdm.errors import code_of
+
+        code = _say(f"error: standard output cannot be written ({error.strerror or error}) [{code_of(error)}]")
     except Exception as error:
         from sdm.errors import code_of, shortage
 

@@ -298,7 +298,7 @@ def test_a_full_disk_behind_the_output(fit, words) -> None:
         done = process(*_complete(words, fit), stdout=full)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last == "error: standard output cannot be written (No space left on device) [E060]", done.stderr
+    assert last == "error: standard output cannot be written (No space left on device) [E063]", done.stderr
     assert "Traceback" not in done.stderr
 
 

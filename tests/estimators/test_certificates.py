@@ -1,6 +1,5 @@
 """Every model contains what its duality gap covers, in the words that the terminal, the page and `--json` print."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ import rasterio
 
 import sdm
 from sdm.estimators.on_axes import OnAxes
-from sdm.maxent.certificate import cloglog_bounds
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,18 +96,9 @@ def bradypus_fits(shared):
 
 
 @pytest.mark.thorough
-def test_the_documentation_has_the_bounds_and_the_differences_that_were_measured(bradypus_fits):
-    """The page is what a reviewer judges the claim by."""
-    page = (ROOT / "docs" / "explanation" / "certificate.md").read_text(encoding="utf-8")
+def test_a_tighter_fit_of_real_data_changes_the_map_by_rounding(bradypus_fits):
+    """Nobody waits for a tighter tolerance and gets another map."""
     model, best = bradypus_fits
-    p, q0 = model.solution_.p, model.domain_.q0
-    assert f"{p.size:,} points" in page
-    rows = re.findall(r"^\| 10⁻(\S+) \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
-    assert len(rows) == 4
-    for power, *shown in rows:
-        gap = 10.0 ** -int(power.translate(str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")))
-        expected = [np.sqrt(gap / 2), *cloglog_bounds(p, q0, gap)]
-        assert [float(number) for number in shown] == pytest.approx(expected, rel=0.03)
     away = np.abs(np.subtract(*(fit.model_.from_raw(fit.solution_.p, "cloglog") for fit in bradypus_fits)))
     assert away.max() < 1e-5
     assert away.mean() < 1e-6

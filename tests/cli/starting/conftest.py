@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,18 +38,26 @@ def do_tutorial(topic: str, start: Path) -> Tutorial:
     return done
 
 
+def done_once(factory: pytest.TempPathFactory, name: str, do: Callable[[Path], Tutorial]) -> Tutorial:
+    """Do a tutorial, once for all processes of a session."""
+
+    def make(folder: Path) -> None:
+        done = do(folder)
+        (folder / "done.json").write_text(json.dumps([str(done.folder), done.said]), encoding="utf-8")
+
+    place, said = json.loads((once(factory, name, make) / "done.json").read_text(encoding="utf-8"))
+    return Tutorial(Path(place), said)
+
+
 @pytest.fixture(scope="package")
 def tutorial(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     """The first model."""
 
-    def make(folder: Path) -> None:
+    def do(folder: Path) -> Tutorial:
         (folder / "newcomer").mkdir()
-        done = do_tutorial("first_model", folder / "newcomer")
-        (folder / "done.json").write_text(json.dumps([str(done.folder), done.said]), encoding="utf-8")
+        return do_tutorial("first_model", folder / "newcomer")
 
-    folder = once(tmp_path_factory, "tutorial", make)
-    place, said = json.loads((folder / "done.json").read_text(encoding="utf-8"))
-    return Tutorial(Path(place), said)
+    return done_once(tmp_path_factory, "tutorial", do)
 
 
 @pytest.fixture(scope="package")
@@ -58,9 +67,9 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
 
 
 @pytest.fixture(scope="package")
-def climates(tutorial: Tutorial) -> Tutorial:
+def climates(tutorial: Tutorial, tmp_path_factory: pytest.TempPathFactory) -> Tutorial:
     """Two warmer climates, for the first model."""
-    return do_tutorial("future", tutorial.folder)
+    return done_once(tmp_path_factory, "climates", lambda _: do_tutorial("future", tutorial.folder))
 
 
 @pytest.fixture(scope="package")

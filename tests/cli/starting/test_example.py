@@ -124,7 +124,7 @@ def test_in_an_empty_environment_a_newcomer_can_start(empty: Path, tmp_path: Pat
     page = must(empty / "sdm", "help", "bias", cwd=tmp_path)
     assert page.strip() == topics()["bias"].read_text(encoding="utf-8").strip()
     assert "`fit.multiplier`" in must(empty / "sdm", "help", "options", cwd=tmp_path)
-    assert "OptionError" in must(empty / "sdm", "help", "messages", cwd=tmp_path)
+    assert "OptionError" in must(empty / "sdm", "help", "errors", cwd=tmp_path)
 
 
 @pytest.mark.thorough

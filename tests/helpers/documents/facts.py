@@ -221,7 +221,7 @@ def of_program() -> Facts:
     bits = [n for n in (8, 16, 32) if untagged.is_sure_code(-(2.0 ** (n - 1)))]
     size, layers = (round(argument(world.simulate, name)) for name in ("size", "layers"))
     return [
-        ("README", f"Python {python}+"), ("install", f"Python {python} or later"),
+        ("README", f"Python {python} or later"), ("install", f"Python {python} or later"),
         ("README", f"duality gap is below {gap} nats"),
         ("README", f"all {len(FLAGS)} flags of maxent.jar ({len(unused)} have no effect)"),
         ("r_users", f"stops at a duality gap below {gap} nats"),
@@ -343,14 +343,11 @@ def of_commands() -> Facts:
         ("bradypus", f"over {WORDS[replicates]} bootstrap models"),
         *((page, f"{text} {sites} sites") for page, text in (("first_model", "a survey:"), ("first_model", "At the"),
                                                             ("notebook", "A survey of"))),
-        ("first_model", f"the background ({points:,} points)"),
-        ("many_species", f"{typed('many_species', '--cluster-workers')} workers in {WORDS[workers // cores]} jobs of "
-                         f"{typed('many_species', 'cores=')} cores"),
         ("first_model", f"the {records} records with the environment at {points:,} random places"),
-        ("first_model", f"into {WORDS[folds]} groups"), ("first_model", f"{WORDS[folds]} folds in spatial blocks"),
+        ("first_model", f"into {WORDS[folds]} groups"),
         ("future", f"to {typed('future', '--dispersal')} km per period"),
         ("study", f"{typed('study', '--records')} records of each of {WORDS[species]} species"),
-        ("study", f"the other {WORDS[species - 1]} species"), ("study", f"all {WORDS[species]} species"),
+        ("study", f"the other {WORDS[species - 1]} species"),
         ("study", f"{typed('study', '--sites')} random sites"),
         ("study", f"fits {WORDS[int(typed('study', '--replicates'))]} more models"),
         ("notebook_figure", f"records {typed('notebook_figure', 'thin_distance')} km apart"),
