@@ -115,12 +115,12 @@ class ModelRun:
 
     @property
     def records(self) -> "pd.DataFrame":
-        """The record log: every record, kept or left out, with the reason."""
+        """The record log: every record, kept or dropped, with the reason."""
         return self.table("fate of records")
 
     @property
     def record_counts(self) -> "pd.DataFrame":
-        """The record cleaning summary: numbers of records that were read, left out by reason, and kept."""
+        """The record cleaning summary: numbers of records that were read, dropped by reason, and kept."""
         return self.table("records")
 
     @property

@@ -1,15 +1,15 @@
-"""Maps of novelty beside the map of a model: everything that was asked for, from one window of layers.
+"""Maps of novelty, in addition to the map of a model: all requested measures, from one window of layers.
 
 | measure | maps |
 |---|---|
 | mess | `mess` (Elith, Kearney and Phillips 2010), `mod`: the most dissimilar variable |
-| exdet | `exdet` (Mesgaran, Cousens and Webber 2014), `exdet_variable`: the variable that causes it most |
+| exdet | `exdet` (Mesgaran, Cousens and Webber 2014), `exdet_variable`: the most influential variable |
 | mop | `mop` (Owens et al. 2013), `mop_strict`: 1 where a value is outside its range |
-| clamping | `clamping`: how much the prediction with clamping differs from the one without; of several the greatest |
-| limiting | `limiting`: the variable that keeps the prediction low (Elith, Kearney and Phillips 2010) |
+| clamping | `clamping`: the difference of the predictions with and without clamping; the largest, for several models |
+| limiting | `limiting`: the variable that limits the prediction (Elith, Kearney and Phillips 2010) |
 
-Maps of variables have their numbers, from 1 in the order of the model; 0 where there is none. Variables of place are
-left out of all of them: how far a place is from those of the fit is no novelty of the environment.
+Maps of variables contain their numbers, from 1 in the order of the model; 0 means no variable. Variables of place are
+excluded, because distance from the training sites is not environmental novelty.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -81,7 +81,7 @@ class VariableChoice:
                 {
                     "variable": name,
                     "kept": name not in gone,
-                    "left out by": gone[name].by if name in gone else "",
+                    "dropped by": gone[name].by if name in gone else "",
                     "reason": gone[name].reason if name in gone else self.remark(name),
                     "VIF among all": factors.get(name, ""),
                     "VIF among kept": among.get(name, ""),

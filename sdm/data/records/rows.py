@@ -1,6 +1,6 @@
 """The rows of a file: used rows, and the reasons for dropping the others.
 
-Columns of numbers are read here. A cell that is not a number makes its row unreadable. Such rows are left out, counted
+Columns of numbers are read here. A cell that is not a number makes its row unreadable. Such rows are dropped, counted
 and listed, and a file with too many of them is refused (`RowRules.most_bad`). Filters of the user, and records that are
 not of wild living organisms, leave rows out in the same way.
 """
@@ -146,7 +146,7 @@ def with_left_out(fate: pd.DataFrame, left_out: pd.DataFrame) -> pd.DataFrame:
     if not len(left_out):
         return fate
     other = {name: "" for name in fate.columns if name not in left_out.columns}
-    dropped = left_out.assign(**other | {"fate": "left out"})[list(fate.columns)]
+    dropped = left_out.assign(**other | {"fate": "dropped"})[list(fate.columns)]
     kinds = {}
     for name in fate.select_dtypes("category").columns:
         kinds[name] = pd.CategoricalDtype(fate[name].cat.categories.union(pd.Index(dropped[name].unique()), sort=False))
@@ -161,6 +161,6 @@ def with_fate(lines: pd.DataFrame, code: np.ndarray, reasons: Sequence[str]) -> 
     rows.
     """
     is_kept = np.array([not reason or reason in NOTED for reason in reasons])
-    fate = pd.Categorical.from_codes(np.where(is_kept[code], 0, 1), pd.Index(["kept", "left out"]))
+    fate = pd.Categorical.from_codes(np.where(is_kept[code], 0, 1), pd.Index(["kept", "dropped"]))
     place, names = pd.factorize(pd.Series(reasons, dtype=object))
     return lines.assign(fate=fate, reason=pd.Categorical.from_codes(place[code], pd.Index(names)))

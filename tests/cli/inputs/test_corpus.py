@@ -48,7 +48,7 @@ def test_gbif(world, records, known, tmp_path: Path, write) -> None:
     for said in corpus.RUBBISH:
         assert any(said in notice for notice in prepared.notices), said
     assert prepared.fate["id"].astype(int).tolist() == [4_000_000_000 + k for k in range(64)]
-    assert (prepared.fate["fate"] == "left out").sum() == 4
+    assert (prepared.fate["fate"] == "dropped").sum() == 4
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-8-sig", "cp1252"])

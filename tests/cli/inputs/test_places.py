@@ -75,7 +75,7 @@ def test_suspicious_records_are_told_and_dropped_on_request(odd: Path, world, tm
     fate = {row["row"]: row for row in rows(tmp_path / "b" / "records_fate.csv")}
     last = len(places(odd)) + 1
     assert [fate[str(last - k)]["flags"] for k in (3, 2, 1, 0)] == ["whole", "zero", "equal", "impossible"]
-    assert (fate[str(last - 3)]["fate"], fate[str(last - 3)]["reason"]) == ("left out", "at whole degrees")
+    assert (fate[str(last - 3)]["fate"], fate[str(last - 3)]["reason"]) == ("dropped", "at whole degrees")
     assert {row["flags"] for number, row in fate.items() if int(number) < last - 3} == {""}
 
 

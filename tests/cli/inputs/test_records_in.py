@@ -42,7 +42,7 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     expected = {f"{k}": "not from 1970–" for k in range(1000, 1005)}
     expected |= {"1007": "column 'decimalLatitude': 'forty' is not a number", "1020": "at (0, 0)"}
     expected |= {"1030": 'not satisfying "gbifID != 1030"'}
-    assert {name: row["reason"] for name, row in fate.items() if row["fate"] == "left out"} == expected
+    assert {name: row["reason"] for name, row in fate.items() if row["fate"] == "dropped"} == expected
     (summary,) = rows(tmp_path / "out" / "records.csv")
     counts = {"read": "60", "unreadable": "1", "filtered": "6", "zero_coordinates": "1", "kept": "52"}
     assert summary | counts == summary
@@ -51,7 +51,7 @@ def test_every_record_has_a_fate(world, messy: Path, tmp_path: Path) -> None:
     for said in (unread, "5 rows not from 1970– dropped", "1 row not satisfying"):
         assert any(said in notice for notice in answer["notices"]), said
     points = geopandas.read_file(tmp_path / "out" / "results.gpkg", layer="records")
-    assert points["fate"].value_counts().to_dict() == {"kept": 52, "left out": 8}
+    assert points["fate"].value_counts().to_dict() == {"kept": 52, "dropped": 8}
     assert points.geometry.isna().sum() == 1
     drawn = pd.read_csv(tmp_path / "out" / "background.csv")
     assert len(drawn) == answer["background_points"] - 52
@@ -159,7 +159,7 @@ def test_communities(tmp_path: Path) -> None:
     for row, one in fate.items():
         reason = bad.get(row, "") if east[row - 2] else 'not satisfying "longitude > 1"'
         assert one["reason"] == reason
-        assert one["fate"] == ("left out" if reason else "kept")
+        assert one["fate"] == ("dropped" if reason else "kept")
     assert sorted(answer["species"]) == ["fox", "hen", "owl", "vole"]
 
 

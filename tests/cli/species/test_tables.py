@@ -98,7 +98,7 @@ def test_words_in_a_column_of_numbers_are_shown_with_their_row(tables, tmp_path:
     assert "row 8, column 'warmth': 'warm' is not a number" in message
     succeed("fit", *tables, "--categorical", "soil", "-o", tmp_path / "out", "--no-curves", *PLAIN)
     fate = {row["row"]: row for row in rows(tmp_path / "out" / "records_fate.csv")}
-    assert fate["8"]["fate"] == "left out"
+    assert fate["8"]["fate"] == "dropped"
     assert fate["8"]["reason"] == "column 'warmth': 'warm' is not a number"
     assert fate["7"]["fate"] == "kept"
 

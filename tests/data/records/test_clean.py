@@ -81,7 +81,7 @@ def test_each_reason(stack):
     }
     assert points["a"].index.tolist() == [0, 8]
     assert ledger.fate["row"].tolist() == list(range(2, 11))
-    assert ledger.fate["fate"].tolist() == ["kept", *["left out"] * 7, "kept"]
+    assert ledger.fate["fate"].tolist() == ["kept", *["dropped"] * 7, "kept"]
     why = ["", "in a cell that had one already", "without coordinates", "at (0, 0)"]
     assert ledger.fate["reason"].tolist()[:4] == why
     assert "1 with longitude and latitude probably swapped" in ledger.describe("a")
