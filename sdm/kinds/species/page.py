@@ -283,8 +283,8 @@ def species_map_words(results: Results) -> str:
 
 
 CLOGLOG_WORDS = (
-    "Cloglog values range from 0 to 1 and are an index of suitability. They are probabilities of presence only if the "
-    "species has the prevalence that the scale assumes, which presence-only records cannot estimate."
+    "Cloglog values range from 0 to 1 and are an index of suitability. They are probabilities of presence only if one "
+    "individual is expected in the cell of a typical record, which presence-only records cannot test."
 )
 _START = "response to a variable, with the others at their mean over the records."
 _RANGE = "The shaded range is the training range; beyond it the curve is extrapolated."
